@@ -59,7 +59,7 @@ pub(crate) fn run(input: &[u8]) {
     let Ok(imported) = import(&snapshot(map, *options, *sizes), policy(), disk) else { return };
     let mut mm = imported.mm;
     if options & 2 == 0 {
-        mm.pages_mut().swapon(Pages::new(1 << (options >> 4)));
+        mm.pages_mut().swap_mut().swapon(Pages::new(1 << (options >> 4)));
     }
     let world = World { mm: RefCell::new(mm), pages: RefCell::default() };
     world.check();
@@ -70,7 +70,7 @@ pub(crate) fn run(input: &[u8]) {
     for pfn in world.pages.take() {
         world.with(|mm| mm.free(pfn, CPU)).expect("it was allocated");
     }
-    world.with(Mm::drain_all);
+    world.with(|mm| mm.phys_mut().drain_all());
     world.check();
 }
 
@@ -170,7 +170,7 @@ impl World {
     }
 
     fn step(&self, what: u8, how: u8) {
-        let node = NodeId(u16::from(how >> 7) % self.with(|mm| mm.nodes().len() as u16));
+        let node = NodeId(u16::from(how >> 7) % self.with(|mm| mm.frames().nodes().len() as u16));
         let order = Order::new(how % 11).expect("an order");
         let gfp = [Gfp::GFP_KERNEL, Gfp::GFP_HIGHUSER_MOVABLE, Gfp::GFP_KERNEL | Gfp::RECLAIMABLE, Gfp::GFP_NOWAIT]
             [usize::from(what >> 4) % 4];
@@ -187,7 +187,7 @@ impl World {
                     self.with(|mm| mm.free(pfn, CPU)).expect("it was allocated");
                 }
             }
-            3 => self.with(Mm::drain_all),
+            3 => self.with(|mm| mm.phys_mut().drain_all()),
             4 => _ = self.run(compact_node(self, node)),
             5 => _ = self.run(direct_reclaim(self, &request)),
             6 => {

@@ -45,8 +45,8 @@ fn read_back(mm: &Mm) -> Snapshot {
 fn rendered_files_say_what_the_engine_holds() {
     let mm = engine();
     let snapshot = read_back(&mm);
-    assert_eq!(snapshot.zones.len(), mm.zones().len());
-    for (read, zone) in snapshot.zones.iter().zip(mm.zones()) {
+    assert_eq!(snapshot.zones.len(), mm.frames().zones().len());
+    for (read, zone) in snapshot.zones.iter().zip(mm.frames().zones()) {
         assert_eq!((read.node, read.kind, read.span), (zone.node(), zone.kind(), zone.span()));
         assert_eq!((read.present, read.managed), (Pages::new(zone.present()), Pages::new(zone.managed())));
         assert_eq!(read.free, Pages::new(zone.free()));

@@ -14,7 +14,7 @@ pub use watermark::{HighAtomicPolicy, QuickTest, ReserveRights, WatermarkPolicy}
 pub struct FramesPolicy {
     /// Fallback between migratetypes.
     pub fallback: FallbackPolicy,
-    /// Where requests are served by the pageblock index.
+    /// Requests that are served by the pageblock index.
     pub alloc: AllocPolicy,
     /// Watermarks and boosting.
     pub watermark: WatermarkPolicy,
@@ -22,7 +22,7 @@ pub struct FramesPolicy {
     pub pcp: PcpPolicy,
     /// Reserve for high-order requests that may not sleep.
     pub highatomic: HighAtomicPolicy,
-    /// Where blocks given at boot and blocks moved between types go on their list. 5.10+: the tail.
+    /// End of the list on which blocks go that are given at boot or moved between types. 5.10+: the tail.
     pub moved_blocks: ListEnd,
     /// Order-9 blocks merge only if both pageblocks are of a mergeable type or of the same. 5.18+; before, this was asked
     /// only where a pageblock is of type Isolate.

@@ -115,7 +115,7 @@ pub struct Tables<S: Storage = Usual> {
     pub cpus: S::Of<NodeId>,
     /// Distances between nodes, row by row: the square of [`Sizes::nodes`].
     pub distances: S::Of<u32>,
-    /// Where the zonelists of each node begin: [`Sizes::nodes`].
+    /// Begin of the zonelists of each node: [`Sizes::nodes`].
     pub zonelists: S::Of<Zonelists>,
     /// Zones in the order in which a node asks them: [`Sizes::zonelist_entries`].
     pub zonelist_entries: S::Of<ZoneRef>,

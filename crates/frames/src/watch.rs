@@ -65,7 +65,7 @@ pub trait Watch {
 
 impl Watch for () {}
 
-/// Something that happened to frames, named and filled as Linux' tracepoints.
+/// An event of frames, named and filled as Linux' tracepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameEvent {
     /// `mm_page_alloc`: a request was answered; `pfn` is `None` where it failed.

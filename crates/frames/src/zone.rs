@@ -70,7 +70,7 @@ pub struct Zone {
     pub(crate) areas: [FreeArea; Order::COUNT],
     /// Per type, a bit for every order whose list is not empty.
     pub(crate) occupied: [u16; Migratetype::COUNT],
-    pub(crate) first_list: Idx,
+    first_list: Idx,
 }
 
 /// Free blocks of one order.

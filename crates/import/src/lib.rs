@@ -39,7 +39,7 @@ pub struct Imported {
 /// Comparison of an imported engine with the files of its snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Comparisons by zone, in the order of [`Mm::zones`].
+    /// Comparisons by zone, in the order of the frames.
     pub zones: Vec<ZoneReport>,
 }
 
@@ -114,7 +114,7 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     let mut mm = import.builder.finish();
     let settings = settings::write(snapshot, &mut mm)?;
     let infos = layout.zones().iter().map(|zone| zone.info());
-    let parts = mm.zones().iter().zip(&census.zones).zip(infos);
+    let parts = mm.frames().zones().iter().zip(&census.zones).zip(infos);
     let report = Report { zones: parts.map(|((zone, census), info)| ZoneReport::new(zone, census, info)).collect() };
     Ok(Imported { mm, report, settings })
 }

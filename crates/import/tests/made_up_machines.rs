@@ -53,7 +53,7 @@ proptest! {
         for policy in [Policy::default(), recent()] {
             let imported = import(&snapshot, policy, Disk::Present).expect("a made-up machine can be imported");
             prop_assert_eq!(imported.mm.check(), Ok(()));
-            for (zone, truth) in imported.mm.zones().iter().zip(&truth.zones) {
+            for (zone, truth) in imported.mm.frames().zones().iter().zip(&truth.zones) {
                 prop_assert_eq!(zone.free(), truth.now.free.get());
                 let huge = zone.areas()[Order::PAGEBLOCK.index()].total() + 2 * zone.areas()[Order::MAX.index()].total();
                 let free_already = truth.now.costs.iter().take_while(|&&moves| moves == 0).count();

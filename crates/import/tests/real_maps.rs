@@ -42,7 +42,8 @@ fn real_maps_obey_every_law() {
             assert_eq!(zone.free.engine, counted.frames(FrameClass::Free).get(), "{name} {}", zone.kind);
             assert_eq!(zone.free_blocks.map(|blocks| blocks.engine), counted.free_blocks, "{name} {}", zone.kind);
             let start = |block: usize| counted.start_of(block).max(counted.span.start);
-            let types = (0..counted.types.len()).map(|block| mm.pageblock(start(block)).map(|block| block.migratetype));
+            let types = (0..counted.types.len())
+                .map(|block| mm.frames().pageblock(start(block)).map(|block| block.migratetype));
             assert!(types.eq(counted.types.iter().copied().map(Some)), "{name} {}", zone.kind);
             assert!(zone.unknown < Pages::new(zone.managed.engine / 20), "{name} {}: {zone:?}", zone.kind);
         }
@@ -62,9 +63,10 @@ fn what_changed_while_the_map_was_read_is_reported() {
 fn an_imported_machine_allocates_from_what_is_free() {
     let Imported { mut mm, .. } = imported("host-fragmented.o9snap");
     let huge = Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE_LIGHT);
-    let normal = mm.zones().iter().find(|zone| zone.kind() == ZoneKind::Normal).expect("there is a Normal zone").id();
+    let normal =
+        mm.frames().zones().iter().find(|zone| zone.kind() == ZoneKind::Normal).expect("there is a Normal zone").id();
     let in_blocks = |mm: &order9_mm::Mm| -> u64 {
-        mm.zones().iter().map(|zone| zone.areas()[9].total() + 2 * zone.areas()[10].total()).sum()
+        mm.frames().zones().iter().map(|zone| zone.areas()[9].total() + 2 * zone.areas()[10].total()).sum()
     };
     let before = in_blocks(&mm) + mm.phys().deferred_pages().get() / Order::PAGEBLOCK.pages().get();
     let mut got = 0;
@@ -74,7 +76,7 @@ fn an_imported_machine_allocates_from_what_is_free() {
     }
     assert_eq!(mm.check(), Ok(()));
     assert_eq!(in_blocks(&mm), before - got);
-    assert!(mm.zone(normal).free() > 1 << 20, "Normal stays full of fragments that no huge page fits in");
+    assert!(mm.frames().zone(normal).free() > 1 << 20, "Normal stays full of fragments that no huge page fits in");
 }
 
 #[test]
@@ -108,7 +110,8 @@ fn memory_that_was_not_given_out_is_there_and_waits() {
         taken += Pages::new(1);
     }
     assert_eq!((mm.check(), mm.phys().deferred_pages(), mm.phys().managed_pages()), (Ok(()), Pages::ZERO, managed));
-    let cached: u64 = mm.zones().iter().flat_map(|zone| mm.frames().pcps(zone.id())).map(|pcp| pcp.count()).sum();
+    let cached: u64 =
+        mm.frames().zones().iter().flat_map(|zone| mm.frames().pcps(zone.id())).map(|pcp| pcp.count()).sum();
     assert_eq!(mm.phys().free_pages() + Pages::new(cached), before - taken);
 }
 
@@ -144,7 +147,7 @@ fn pages_of_hugetlb_pools_are_in_the_pools() {
     let pool = |snapshot: &Snapshot| {
         let Imported { mm, .. } = import(snapshot, Policy::default(), Disk::Present).expect("it can be imported");
         mm.check().expect("every law holds");
-        (mm.pages().hugetlb_pool().total, mm.pages().hugetlb_pool().free)
+        (mm.pages().hugetlb().hugetlb_pool().total, mm.pages().hugetlb().hugetlb_pool().free)
     };
     assert_eq!(pool(&snapshot), (4, 3), "one is mapped");
     for (file, value) in [("nr_hugepages", "4"), ("free_hugepages", "2"), ("resv_hugepages", "1")] {

@@ -130,7 +130,7 @@ const fn unit(unit: order9_machine::Unit) -> Unit {
 }
 
 fn counters(series: &Series) -> Counters {
-    let mut counters = Counters::new(series.names.iter());
+    let mut counters = Counters::new(series.counters.iter().map(|(name, meaning)| (name, *meaning)));
     series.times.iter().zip(&series.rows).for_each(|(&at, row)| counters.push(at, row));
     counters
 }

@@ -153,7 +153,7 @@ pub fn days_text(days: &[Day]) -> String {
 mod tests {
     use super::*;
     use order9_record::{Counters, Unit};
-    use order9_units::Nanos;
+    use order9_units::{CounterMeaning, CounterUnit, Nanos};
 
     const NAMES: [&str; 9] = [
         "nr_free_pages",
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_day_is_the_state_at_its_end_and_its_restart() {
         let mut run = Run::new("linux-5.1", 7);
-        run.counters = Counters::new(NAMES);
+        run.counters = Counters::new(NAMES.map(|name| (name, CounterMeaning::level(CounterUnit::Pages))));
         run.phases = vec![
             phase("prepare", [0; NAMES.len()]),
             phase("day-1", [2560, 1024, 2, 6, 2, 3, 30, 60, 987]),

@@ -15,14 +15,14 @@ const KERNEL_RELEASE: &str = "6.18.0-order9";
 
 /// The memory of `engine`, on CPUs of these nodes.
 pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
-    let end = engine.zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
+    let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let blocks = end.get().div_ceil(PAGEBLOCK_PAGES.get());
     let type_of = |block: u64| {
-        let block = engine.pageblock(Pfn::new(block * PAGEBLOCK_PAGES.get()));
+        let block = engine.frames().pageblock(Pfn::new(block * PAGEBLOCK_PAGES.get()));
         block.map_or(Migratetype::Movable, |block| block.migratetype)
     };
     let frames = frames(engine, end);
-    let mut ram: Vec<_> = engine.zones().iter().filter(|zone| zone.present() > 0).map(Zone::span).collect();
+    let mut ram: Vec<_> = engine.frames().zones().iter().filter(|zone| zone.present() > 0).map(Zone::span).collect();
     ram.sort_unstable_by_key(|span| span.start);
     Snapshot {
         source: Source::Lab,
@@ -33,8 +33,14 @@ pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
             cpus: cpus.len() as u32,
             ..snapshot::Machine::default()
         },
-        nodes: engine.nodes().map(|node| node_info(engine, node, cpus)).collect(),
-        zones: engine.zones().iter().filter(|zone| zone.present() > 0).map(|zone| zone_info(engine, zone)).collect(),
+        nodes: engine.frames().nodes().map(|node| node_info(engine, node, cpus)).collect(),
+        zones: engine
+            .frames()
+            .zones()
+            .iter()
+            .filter(|zone| zone.present() > 0)
+            .map(|zone| zone_info(engine, zone))
+            .collect(),
         ram,
         settings: settings(engine),
         vmstat: order9_procfs::vmstat(engine).map(|(name, value)| (name.to_owned(), value)).collect(),
@@ -55,7 +61,7 @@ pub const MAP_RELEASE: &str = "6.18.0-order9\n";
 /// # Errors
 /// Those of writing.
 pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
-    let end = engine.zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
+    let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let (mut flag_words, mut count_words) = (Vec::new(), Vec::new());
     for (_, chunk) in frames(engine, end).chunks() {
         flag_words.clear();
@@ -85,7 +91,7 @@ fn frames(engine: &Engine, end: Pfn) -> FrameMap {
             FrameState::Tail | FrameState::Hole | FrameState::Reserved => Order::ZERO,
         };
         // The kernel has not touched what it has not initialised.
-        let is_deferred = engine.zones().iter().any(|zone| zone.deferred().contains(at));
+        let is_deferred = engine.frames().zones().iter().any(|zone| zone.deferred().contains(at));
         let (flags, count) = if is_deferred { (0, 0) } else { (flags(&view), u64::from(view.mapcount)) };
         let state = |flags| snapshot::FrameState { flags, count };
         if order > Order::ZERO && matches!(view.state, FrameState::Allocated { .. }) {
@@ -141,7 +147,7 @@ fn node_info(engine: &Engine, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
     let own = (0..).zip(cpus).filter(|(_, of)| **of == node).map(|(cpu, _)| cpu);
     NodeInfo {
         id: node,
-        distances: engine.nodes().map(|other| engine.frames().distance(node, other)).collect(),
+        distances: engine.frames().nodes().map(|other| engine.frames().distance(node, other)).collect(),
         cpus: own.collect(),
         counters: BTreeMap::new(),
     }
@@ -153,7 +159,7 @@ fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
     let areas = zone.areas();
     let blocks = zone.span().start.get() / PAGEBLOCK_PAGES.get()..zone.span().end.get().div_ceil(PAGEBLOCK_PAGES.get());
     let mut block_counts = BTreeMap::new();
-    for block in blocks.filter_map(|block| engine.pageblock(Pfn::new(block * PAGEBLOCK_PAGES.get()))) {
+    for block in blocks.filter_map(|block| engine.frames().pageblock(Pfn::new(block * PAGEBLOCK_PAGES.get()))) {
         *block_counts.entry(block.migratetype).or_insert(0) += 1;
     }
     let by_type = |mt: Migratetype| (mt, areas.each_ref().map(|area| u64::from(area.blocks[mt.index()])));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use order9_record::{Inputs, Loaded, Run, Unit as SampleUnit};
-use order9_report::plot::{Chart, EvaluateError, Line, Mark, Metric, Panel, Quantity, Readings, Style, Unit};
+use order9_report::plot::{Chart, EvaluateError, Line, Mark, Metric, Panel, Quantity, Reading, Readings, Style, Unit};
 use order9_units::{Bytes, Nanos};
 
 use crate::scenario::{memory_of_machine, parse_time};
@@ -195,8 +195,9 @@ impl Drawing<'_> {
 
 fn readings(run: &Run, memory: Option<Bytes>) -> Readings<'_> {
     let columns = run.counters.columns.iter();
-    let counters = columns.map(|counter| (counter.name.as_str(), counter.values.as_slice())).collect();
-    Readings { times: &run.counters.times, counters, memory }
+    let counters =
+        columns.map(|counter| Reading { name: &counter.name, meaning: counter.meaning, values: &counter.values });
+    Readings { times: &run.counters.times, counters: counters.collect(), memory }
 }
 
 fn unit_of(unit: SampleUnit) -> Unit {

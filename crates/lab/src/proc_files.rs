@@ -29,7 +29,7 @@ pub fn machine_files(tick: &Tick<'_>) -> Vec<ProcFile> {
 /// Files about every node, below /sys/devices/system/node, as Linux shows them. Each walks the frames of its node.
 #[must_use]
 pub fn node_files(engine: &Engine) -> Vec<ProcFile> {
-    let files = engine.nodes().flat_map(|node| {
+    let files = engine.frames().nodes().flat_map(|node| {
         let id = node;
         let path = |name: &str| format!("/sys/devices/system/node/node{id}/{name}");
         [

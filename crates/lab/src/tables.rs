@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use order9_record::Run;
+use order9_record::{Counter, Run};
 use order9_report::compare::{
     self, Benchmark, Column, Counters, Durations, Pooled, Report, Results, Section, Style, Title,
 };
 use order9_report::compare::{compare_runs, is_operation};
 use order9_report::stats::{Direction, Family, Generation, Samples};
-use order9_units::PAGEBLOCK_PAGES;
+use order9_units::{CounterKind, PAGEBLOCK_PAGES};
 use order9_workloads::{self as workloads, Better, GENERAL_MEASURES, Measure, Workload};
 
 use crate::quantities::main_quantities;
@@ -154,11 +154,16 @@ fn durations(runs: &[&Run]) -> Option<Durations> {
     })
 }
 
+/// Whether a counter counts events. Runs that were stored before they kept meanings have fields of /proc/vmstat by their names.
+pub(crate) fn counts_events(counter: &Counter) -> bool {
+    counter.meaning.map_or_else(|| Counters::is_counter(&counter.name), |meaning| meaning.kind == CounterKind::Event)
+}
+
 /// Counts of all iterations together. Levels are left out.
 fn counters(runs: &[&Run]) -> Counters {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for run in runs {
-        for counter in run.counters.columns.iter().filter(|counter| Counters::is_counter(&counter.name)) {
+        for counter in run.counters.columns.iter().filter(|counter| counts_events(counter)) {
             let growth = run.growth(&counter.name).and_then(|growth| u64::try_from(growth).ok());
             *sums.entry(&counter.name).or_default() += growth.unwrap_or(0);
         }
@@ -189,14 +194,17 @@ fn mean(runs: &[&Run], level: &str, pages: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use order9_units::Nanos;
+    use order9_units::{CounterMeaning, CounterUnit, Nanos};
 
     use super::*;
 
     #[test]
     fn levels_are_weighted_by_the_time_they_lasted() {
         let mut run = Run::new("linux-5.1", 1);
-        run.counters = order9_record::Counters::new(["nr_anon_pages", "nr_anon_transparent_hugepages"]);
+        run.counters = order9_record::Counters::new([
+            ("nr_anon_pages", CounterMeaning::level(CounterUnit::Pages)),
+            ("nr_anon_transparent_hugepages", CounterMeaning::level(CounterUnit::Blocks)),
+        ]);
         for (at, values) in [(0, [100, 0]), (10, [200, 3]), (40, [9, 9])] {
             run.counters.push(Nanos::new(at), &values);
         }

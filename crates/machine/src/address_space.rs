@@ -4,6 +4,7 @@ use order9_mm::env::Env as _;
 use order9_mm::space::{
     self, Backing, Madvise, MmapRequest, Mremap, MremapRequest, MremapTo, Place, VirtAddr, VpnRange,
 };
+use order9_mm::tasks::map_from_pools;
 use order9_mm::tasks::{fill_tables, madvise_collapse};
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 use order9_workloads::{Access, AddressSpace, Advice, Area, Loads, Mapping, Of, Prot, Stop};
@@ -24,7 +25,7 @@ impl AddressSpace for Thread {
         // A program opens a file to map it, and closes it then: the mapping keeps it.
         let opened = self.open_for_mapping(mapping.of).await?;
         let start = match mapping.of {
-            Of::Hugetlb { .. } => self.map_from_pools(&request).await,
+            Of::Hugetlb { .. } => map_from_pools(self, self.process.space, &request).await,
             _ => self.kernel.with(|mm| mm.mmap(self.process.space, &request, self.cpu())),
         };
         if let Some(file) = opened {
@@ -126,7 +127,8 @@ impl AddressSpace for Thread {
         };
         locked.map_err(|errno| refused("mlock", errno))?;
         let (mut at, end) = (start(area), VirtAddr::new(area.start + area.length.get()));
-        while let Some((missing, access)) = self.kernel.with(|mm| mm.pages().next_to_populate(space, at, end)) {
+        while let Some((missing, access)) = self.kernel.with(|mm| mm.pages().spaces().next_to_populate(space, at, end))
+        {
             self.fault(missing, access, None).await?;
             at = VirtAddr::new(missing.get() + PAGE_SIZE.get());
         }

@@ -3,9 +3,7 @@
 
 use order9_mm::Errno;
 use order9_mm::env::Env as _;
-use order9_mm::page_cache::DropPagecache;
-use order9_mm::shrinker::{DropSlab, ShrinkStep};
-use order9_mm::tasks::{compact_memory, compact_node};
+use order9_mm::tasks::{compact_memory, compact_node, drop_pagecache, drop_slab};
 use order9_units::NodeId;
 use order9_workloads::{Administration, DropCaches, Facts, Memory, PoolFile, Stop};
 
@@ -24,16 +22,10 @@ impl Administration for Thread {
     async fn drop_caches(&self, what: DropCaches) -> Result<(), Stop> {
         self.enter().await?;
         if what != DropCaches::Slab {
-            let mut run = self.kernel.with(|mm| DropPagecache::new(mm, self.cpu()));
-            while self.kernel.with(|mm| run.step(mm)).is_none() {
-                self.spend().await;
-            }
+            drop_pagecache(self).await;
         }
         if what != DropCaches::Pages {
-            let mut run = self.kernel.with(|mm| DropSlab::new(mm, self.cpu()));
-            while let ShrinkStep::Progress = self.kernel.with(|mm| run.step(mm)) {
-                self.spend().await;
-            }
+            drop_slab(self).await;
         }
         self.spend().await;
         self.alive()

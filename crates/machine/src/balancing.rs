@@ -5,9 +5,9 @@
 
 use std::cell::Cell;
 
-use order9_mm::env::Env as _;
 use order9_mm::numa_balancing::NumaTask;
 use order9_mm::space::{Access, VpnRange};
+use order9_mm::tasks::task_numa_work;
 use order9_units::{Nanos, Order};
 use order9_workloads::{Loads, Stop};
 use rand_pcg::rand_core::Rng as _;
@@ -15,7 +15,7 @@ use rand_pcg::rand_core::Rng as _;
 #[cfg(doc)]
 use crate::kernel::Engine;
 use crate::thread::Thread;
-use crate::time::{Class, Mode, Stream};
+use crate::time::{Class, Stream};
 
 /// Time that a program runs between two looks whether a scan is due: a tick of 250 Hz.
 pub(crate) const TICK: Nanos = Nanos::new(4_000_000);
@@ -46,23 +46,10 @@ impl Thread {
         let runtime = self.runtime();
         let tick = self.kernel.with(|mm| mm.numa_tick(space, task, runtime, now));
         if tick.scan {
-            self.scan(task, now).await;
+            task_numa_work(self, task, now, || self.runtime()).await;
         }
         let next = self.kernel.handle.now().get().saturating_add(tick.ask_after.get());
         self.next_look.0.set(Nanos::new(next));
-    }
-
-    /// Takes the access to a window of the memory away. Where the lock of the address space is taken, this scan is left out.
-    async fn scan(&self, task: NumaTask, now: Nanos) {
-        let Some(mut run) = self.kernel.with(|mm| mm.numa_scan_begin(self.task, task, now)) else { return };
-        let Some(_lock) = self.kernel.handle.try_lock(self.process.mmap_lock, Mode::Shared) else { return };
-        let before = self.runtime();
-        while self.kernel.with(|mm| mm.numa_scan_step(&mut run)) {
-            self.spend().await;
-        }
-        self.spend().await;
-        let took = Nanos::new(self.runtime().get() - before.get());
-        self.kernel.with(|mm| mm.pages_mut().numa_scan_took(&run, took));
     }
 
     /// Uses the CPU for the program, in pieces where it is to scan in between.
@@ -119,7 +106,7 @@ impl Thread {
     /// Faults on those pages of `range` that are asked about and that `loads` loads come by.
     async fn tell_users_of(&self, range: VpnRange, loads: u64, random: &mut Stream) -> Result<(), Stop> {
         let space = self.process.space;
-        let asked = self.kernel.look(|mm| mm.pages().hinting_pages(space, range));
+        let asked = self.kernel.look(|mm| mm.pages().spaces().hinting_pages(space, range));
         if asked.is_empty() {
             return Ok(());
         }

@@ -50,8 +50,9 @@ impl Kernel {
     /// Starts kswapd and kcompactd of every node with memory, on the CPUs of the node if it has any.
     pub(crate) fn start_daemons(self: &Rc<Self>) {
         let nodes = self.look(|mm| {
-            let has_memory = |node: &NodeId| mm.zones().iter().any(|zone| zone.node() == *node && zone.managed() > 0);
-            mm.nodes().filter(has_memory).collect::<Vec<_>>()
+            let has_memory =
+                |node: &NodeId| mm.frames().zones().iter().any(|zone| zone.node() == *node && zone.managed() > 0);
+            mm.frames().nodes().filter(has_memory).collect::<Vec<_>>()
         });
         for node in nodes {
             let task = Task { kthread: true, memalloc: true, ..Task::default() };

@@ -2,10 +2,9 @@
 //!
 //! Key type: [`PoolResized`], the account of one such write.
 
-use order9_mm::env::Env as _;
-use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
-use order9_mm::space::{MmapRequest, VirtAddr};
-use order9_mm::{AllocError, Errno, HugeOutlook, alloc_pages};
+use order9_mm::hugetlb::{PoolResize, PoolSize};
+use order9_mm::tasks::{PoolFailures, resize_pools};
+use order9_mm::{AllocError, HugeOutlook};
 use order9_units::Nanos;
 use order9_workloads::{PoolFile, Stop};
 
@@ -45,8 +44,10 @@ impl Thread {
         self.enter().await?;
         let asked = PoolSize::all(pages);
         let resize = self.kernel.look(|mm| match file {
-            PoolFile::NrHugepages => PoolResize::new(mm, asked),
-            PoolFile::NrHugepagesMempolicy => PoolResize::by_policy(mm, pages, self.task, self.cpu_node()),
+            PoolFile::NrHugepages => PoolResize::new(asked, mm.pages(), mm.phys()),
+            PoolFile::NrHugepagesMempolicy => {
+                PoolResize::by_policy(pages, self.task, self.cpu_node(), mm.pages(), mm.phys())
+            }
         });
         self.take_steps(resize, asked).await
     }
@@ -54,46 +55,23 @@ impl Thread {
     /// Resizes hugetlb pools as far as reclaim and compaction get it; returns how many pages they hold then.
     pub(crate) async fn resize_pools(&self, asked: PoolSize) -> Result<u64, Stop> {
         self.enter().await?;
-        self.take_steps(self.kernel.look(|mm| PoolResize::new(mm, asked)), asked).await
+        self.take_steps(self.kernel.look(|mm| PoolResize::new(asked, mm.pages(), mm.phys())), asked).await
     }
 
-    async fn take_steps(&self, mut resize: PoolResize, asked: PoolSize) -> Result<u64, Stop> {
+    async fn take_steps(&self, resize: PoolResize, asked: PoolSize) -> Result<u64, Stop> {
         let start = self.kernel.handle.now();
         let pages = |mm: &Engine| {
-            asked.node.map_or_else(|| mm.pages().hugetlb_pool(), |node| mm.pages().hugetlb_pool_of(node)).total
+            asked
+                .node
+                .map_or_else(|| mm.pages().hugetlb().hugetlb_pool(), |node| mm.pages().hugetlb().hugetlb_pool_of(node))
+                .total
         };
-        let (had, mut failed, mut error) = (self.kernel.look(pages), 0, None);
-        while let PoolStep::NeedPage(request) = self.kernel.with(|mm| resize.step(mm, self.cpu())) {
-            let page = alloc_pages(self, &request).await;
-            if let Err(why) = page {
-                failed += 1;
-                error = Some(why);
-            }
-            self.kernel.with(|mm| resize.give(mm, page.ok()));
-            self.spend().await;
-            self.alive()?;
-        }
-        self.spend().await;
+        let had = self.kernel.look(pages);
+        let PoolFailures { requests: failed, last: error } =
+            resize_pools(self, resize).await.map_err(|why| self.stopped("write", why))?;
         let (has, left) = self.kernel.look(|mm| (pages(mm), mm.huge_outlook()));
         let took = self.kernel.handle.now() - start;
         self.kernel.record.borrow_mut().pools.push(PoolResized { asked, had, has, took, failed, error, left });
         Ok(has)
-    }
-
-    /// `mmap` with `MAP_HUGETLB`: what the pools lack is allocated first, as far as it may be had.
-    pub(crate) async fn map_from_pools(&self, request: &MmapRequest) -> Result<VirtAddr, Errno> {
-        let lacking = |mm: &Engine| mm.pages().hugetlb_shortfall(request.length, self.cpu_node(), self.cpu());
-        while let Some(surplus) = self.kernel.look(lacking) {
-            let page = alloc_pages(self, &surplus).await.ok();
-            self.kernel.with(|mm| mm.hugetlb_give_surplus(page));
-            if page.is_none() {
-                break;
-            }
-        }
-        self.kernel.with(|mm| {
-            let start = mm.mmap(self.process.space, request, self.cpu());
-            mm.hugetlb_trim(self.cpu());
-            start
-        })
     }
 }

@@ -116,9 +116,9 @@ impl Kernel {
     ) -> Self {
         let lock = |name: String| handle.new_lock(&name, LockKind::Spinning);
         let of_zone = |zone: &Zone| lock(format!("zone lock of node {}, {}", zone.node().0, zone.kind()));
-        let zone_locks = engine.zones().iter().map(of_zone).collect();
-        let lru_locks = engine.nodes().map(|node| lock(format!("LRU lock of node {}", node.0))).collect();
-        let waiting = engine.nodes().map(|node| Waiting::new(&handle, node)).collect();
+        let zone_locks = engine.frames().zones().iter().map(of_zone).collect();
+        let lru_locks = engine.frames().nodes().map(|node| lock(format!("LRU lock of node {}", node.0))).collect();
+        let waiting = engine.frames().nodes().map(|node| Waiting::new(&handle, node)).collect();
         let storage = Storage::new(&handle, &options.disks, this);
         storage.swapon(&mut engine);
         if storage.main().is_some() {

@@ -86,7 +86,7 @@ impl KernelAllocator for Thread {
         let KernelMemory::Block(first) = memory else { unreachable!("an object of slab has no pages of its own") };
         let cpu = self.cpu();
         self.kernel.with(|mm| {
-            if matches!(mm.frame(first), FrameState::Allocated { order } if order > Order::ZERO) {
+            if matches!(mm.frames().frame(first), FrameState::Allocated { order } if order > Order::ZERO) {
                 mm.split_page(first).expect("a block that was allocated");
             }
             for page in pages {

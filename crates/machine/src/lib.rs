@@ -12,6 +12,7 @@ mod address_space;
 mod administration;
 mod balancing;
 pub mod cost;
+mod counters;
 mod daemons;
 pub mod disk;
 mod events;

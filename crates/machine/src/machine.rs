@@ -273,13 +273,13 @@ impl Kernel {
     pub(crate) fn facts(&self) -> Facts {
         self.look(|mm| {
             let managed = |of: &dyn Fn(NodeId) -> bool| -> Bytes {
-                let zones = mm.zones().iter().filter(|zone| of(zone.node()));
+                let zones = mm.frames().zones().iter().filter(|zone| of(zone.node()));
                 zones.map(|zone| Pages::new(zone.managed()) + zone.deferred().len()).sum::<Pages>().bytes()
             };
             Facts {
                 memory: managed(&|_| true),
                 cpus: self.cpus.len() as u32,
-                nodes: mm.nodes().map(|node| managed(&|of| of == node)).collect(),
+                nodes: mm.frames().nodes().map(|node| managed(&|of| of == node)).collect(),
                 disk: self.storage.main().map(|_| self.storage.blocks.borrow().capacity().bytes()),
                 available: self.available_at_start.get(),
             }

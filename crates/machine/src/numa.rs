@@ -140,7 +140,7 @@ impl Nodes for Thread {
 impl Thread {
     /// Keeps how the memory of the process lies, before it ends, where somebody has chosen nodes.
     pub(crate) fn record_nodes(&self) {
-        if !self.kernel.look(|mm| mm.pages().uses_mempolicies()) {
+        if !self.kernel.look(|mm| mm.pages().mempolicies().uses_mempolicies()) {
             return;
         }
         let by_node = self.kernel.look(|mm| mm.space(self.process.space).map(|space| mm.pages_by_node(space)));

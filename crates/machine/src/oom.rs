@@ -67,13 +67,14 @@ impl Pressure for Thread {
         }
         let badness = |process: &&Rc<Process>| self.kernel.look(|mm| badness(mm, process.space));
         // Killing who has nothing on the nodes that are short would not help.
-        let helps =
-            |process: &&Rc<Process>| self.kernel.look(|mm| mm.pages().may_use_nodes(process.space, request.nodemask));
+        let helps = |process: &&Rc<Process>| {
+            self.kernel.look(|mm| mm.pages().spaces().may_use_nodes(process.space, request.nodemask))
+        };
         // Of equals, the youngest.
         let victim = living.filter(helps).max_by_key(badness).filter(|process| badness(process) > Pages::ZERO);
         self.kernel.kills.borrow_mut().push(self.report(request, victim, &processes));
         let Some(victim) = victim else { return OomKill::NoVictim };
-        self.kernel.with(|mm| mm.count_oom_kill());
+        self.kernel.with(|mm| mm.phys_mut().count_oom_kill());
         victim.kill(&self.kernel.handle);
         OomKill::Killed
     }
@@ -87,8 +88,8 @@ impl Thread {
             victim: victim.map(|victim| victim.name.to_string()),
             rss: victim.map_or(Pages::ZERO, |victim| badness(mm, victim.space)),
             order: request.order,
-            free: Pages::new(mm.zones().iter().map(|zone| zone.free()).sum()),
-            managed: Pages::new(mm.zones().iter().map(|zone| zone.managed()).sum()),
+            free: Pages::new(mm.frames().zones().iter().map(|zone| zone.free()).sum()),
+            managed: Pages::new(mm.frames().zones().iter().map(|zone| zone.managed()).sum()),
             report: OomReport { mm, request, asked_by: &asked_by, processes: all, victim }.to_string(),
             asked_by,
         })

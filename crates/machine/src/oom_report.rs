@@ -58,11 +58,16 @@ impl fmt::Display for OomReport<'_> {
         let Request { order, gfp, .. } = *self.request;
         writeln!(f, "{} invoked oom-killer: gfp_mask={gfp:?}, order={}, oom_score_adj=0", self.asked_by, order.get())?;
         self.levels(f)?;
-        self.mm.nodes().try_for_each(|node| self.node_levels(f, node))?;
-        self.mm.zones().iter().try_for_each(|zone| {
-            zone_marks(f, zone, self.mm.frames().pcp_pages(zone.id()), self.mm.pages().zone_write_pending(zone.id()))
+        self.mm.frames().nodes().try_for_each(|node| self.node_levels(f, node))?;
+        self.mm.frames().zones().iter().try_for_each(|zone| {
+            zone_marks(
+                f,
+                zone,
+                self.mm.frames().pcp_pages(zone.id()),
+                self.mm.pages().cache().zone_write_pending(zone.id()),
+            )
         })?;
-        self.mm.zones().iter().try_for_each(|zone| zone_blocks(f, zone))?;
+        self.mm.frames().zones().iter().try_for_each(|zone| zone_blocks(f, zone))?;
         self.caches(f)?;
         self.tasks(f)?;
         self.verdict(f)
@@ -82,18 +87,18 @@ impl OomReport<'_> {
                 writeln!(out)?;
             }
         }
-        let cached: u64 = self.mm.zones().iter().map(|zone| self.mm.frames().pcp_pages(zone.id())).sum();
+        let cached: u64 = self.mm.frames().zones().iter().map(|zone| self.mm.frames().pcp_pages(zone.id())).sum();
         writeln!(out, " free_pcp:{cached}")
     }
 
     /// Writes the levels of a node; nothing for a node without memory.
     fn node_levels(&self, out: &mut impl Write, node: NodeId) -> fmt::Result {
-        let own = || self.mm.zones().iter().filter(|zone| zone.node() == node);
+        let own = || self.mm.frames().zones().iter().filter(|zone| zone.node() == node);
         if own().all(|zone| zone.managed() == 0) {
             return Ok(());
         }
         let lru = |list| self.mm.lru_pages(node, list);
-        let isolated = |of| own().map(|zone| self.mm.pages().zone_lru(zone.id()).isolated(of)).sum();
+        let isolated = |of| own().map(|zone| self.mm.pages().lru().zone_lru(zone.id()).isolated(of)).sum();
         let pending = self.mm.write_pending(Some(node));
         write!(out, "Node {}", node.0)?;
         for (name, pages) in [
@@ -115,10 +120,10 @@ impl OomReport<'_> {
     fn caches(&self, out: &mut impl Write) -> fmt::Result {
         let kb = |pages: Pages| pages.get() * PAGE_KB;
         writeln!(out, "{} total pagecache pages", self.level("nr_file_pages"))?;
-        writeln!(out, "{} pages in swap cache", self.mm.pages().swap_cached().get())?;
-        writeln!(out, "Free swap  = {}kB", kb(self.mm.pages().swap_free()))?;
-        writeln!(out, "Total swap = {}kB", kb(self.mm.pages().swap_total()))?;
-        let sum = |of: fn(&Zone) -> u64| self.mm.zones().iter().map(of).sum::<u64>();
+        writeln!(out, "{} pages in swap cache", self.mm.pages().swap().swap_cached().get())?;
+        writeln!(out, "Free swap  = {}kB", kb(self.mm.pages().swap().swap_free()))?;
+        writeln!(out, "Total swap = {}kB", kb(self.mm.pages().swap().swap_total()))?;
+        let sum = |of: fn(&Zone) -> u64| self.mm.frames().zones().iter().map(of).sum::<u64>();
         writeln!(out, "{} pages RAM", sum(Zone::present))?;
         writeln!(out, "{} pages reserved", sum(Zone::present) - sum(Zone::managed))
     }

@@ -185,7 +185,8 @@ impl Processes for Thread {
                 let space = self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?;
                 if kind == ChildKind::Process {
                     // `exec` takes the memory, not the policy for it.
-                    let inherited = self.kernel.with(|mm| mm.pages_mut().inherit_mempolicy(self.task, space));
+                    let inherited =
+                        self.kernel.with(|mm| mm.pages_mut().spaces_mut().inherit_mempolicy(self.task, space));
                     inherited.expect("both live");
                 }
                 Some(space)
@@ -249,12 +250,13 @@ impl Thread {
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         self.process.threads.set(self.process.threads.get() + 1);
-        let task = self.kernel.with(|mm| mm.pages_mut().start_thread(self.task)).expect("who starts it lives");
+        let task =
+            self.kernel.with(|mm| mm.pages_mut().spaces_mut().start_thread(self.task)).expect("who starts it lives");
         let own = Self { task, next_look: Rc::default(), ..self.clone() };
         self.start(name, async move {
             let result = body(own.clone()).await;
             own.process.threads.set(own.process.threads.get() - 1);
-            own.kernel.with(|mm| mm.pages_mut().end_thread(own.task));
+            own.kernel.with(|mm| mm.pages_mut().spaces_mut().end_thread(own.task));
             let handle = &own.kernel.handle;
             let times = handle.current().map_or_else(Times::default, |task| task_times(handle, task));
             own.child_ended(child, Ended { times, result });

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use order9_mm::{HugeOutlook, ZoneFragmentation};
-use order9_units::Nanos;
+use order9_units::{CounterMeaning, Nanos};
 use order9_workloads::{Stop, Times};
 
 use crate::events::Traced;
 use crate::hugetlb::PoolResized;
-use crate::kernel::{Engine, Kernel};
+use crate::kernel::Kernel;
 use crate::oom::OutOfMemory;
-use crate::time::{CpuId, LockId, RunError, TaskId};
+use crate::time::{RunError, TaskId};
 
 /// Results of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,19 +99,27 @@ pub struct Phase {
     pub name: String,
     /// Begin of the phase. It ends with the begin of the next one.
     pub begin: Nanos,
-    /// The counters then, in the order of [`Series::names`].
+    /// The counters then, in the order of [`Series::counters`].
     pub counters: Vec<u64>,
 }
 
 /// Fields of /proc/vmstat, and counters that Linux does not have, over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
-    /// Names of the counters.
-    pub names: Vec<String>,
+    /// Names of the counters, with their meanings.
+    pub counters: Vec<(String, CounterMeaning)>,
     /// Times of the readings.
     pub times: Vec<Nanos>,
     /// Values of all counters, one row for each time.
     pub rows: Vec<Vec<u64>>,
+}
+
+impl Series {
+    /// Position of the counter called `name` in every row.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.counters.iter().position(|(known, _)| known == name)
+    }
 }
 
 /// Record of a run up to now.
@@ -141,131 +148,7 @@ impl Record {
     }
 }
 
-/// Counters that Linux does not have: use of the CPUs and of both kinds of locks, times in ns; levels of
-/// [`HugeOutlook`]; fragmentation events and reclaim's answers to them; time that threads spend in direct compaction,
-/// and blocks that it gives them.
-const OWN_COUNTERS: [&str; 44] = [
-    "order9_cpu_busy_ns",
-    "order9_kswapd_cpu_ns",
-    "order9_kcompactd_cpu_ns",
-    "order9_khugepaged_cpu_ns",
-    "order9_compact_stall_ns",
-    "order9_flusher_cpu_ns",
-    "order9_zone_lock_acquisitions",
-    "order9_zone_lock_contended",
-    "order9_zone_lock_wait_ns",
-    "order9_zone_lock_hold_ns",
-    "order9_lru_lock_acquisitions",
-    "order9_lru_lock_contended",
-    "order9_lru_lock_wait_ns",
-    "order9_lru_lock_hold_ns",
-    "order9_mmap_lock_acquisitions",
-    "order9_mmap_lock_contended",
-    "order9_mmap_lock_wait_ns",
-    "order9_mmap_lock_hold_ns",
-    "order9_nr_huge_free",
-    "order9_nr_huge_recoverable",
-    "order9_nr_huge_lost",
-    "order9_nr_polluted_blocks",
-    "order9_nr_polluting_pages",
-    "order9_nr_slab_blocks",
-    "order9_nr_fragmentation_score",
-    "order9_extfrag_fragmenting",
-    "order9_extfrag_claimed",
-    "order9_boost_added",
-    "order9_boost_saturated",
-    "order9_nr_boost",
-    "order9_gentle_runs",
-    "order9_gentle_aborts",
-    "order9_gentle_switches",
-    "order9_gentle_reclaimed",
-    "order9_huge_reclaimed",
-    "order9_huge_reclaimed_behind",
-    "order9_slab_pages_freed",
-    "order9_compact_blocks_emptied",
-    "order9_compact_least_moves",
-    "order9_compact_pages_moved",
-    "order9_compact_captured",
-    "order9_compact_proactive_runs",
-    "order9_compact_proactive_deferred",
-    "order9_collapse_filled",
-];
-
-/// Attempts to move a page that failed, by reason; waits of migration, by who had the page, and their time in ns.
-const MIGRATION_COUNTERS: [&str; 14] = [
-    "order9_migrate_locked",
-    "order9_migrate_writeback",
-    "order9_migrate_pinned",
-    "order9_migrate_dirty",
-    "order9_migrate_private_data",
-    "order9_migrate_driver_busy",
-    "order9_migrate_driver_refused",
-    "order9_migrate_no_target",
-    "order9_migrate_read_waits",
-    "order9_migrate_read_wait_ns",
-    "order9_migrate_file_write_waits",
-    "order9_migrate_file_write_wait_ns",
-    "order9_migrate_swap_write_waits",
-    "order9_migrate_swap_write_wait_ns",
-];
-
-/// Names of the levels of a zone: its score, in percent, and its fragmentation index of order 9, in thousandths.
-fn zone_levels(zone: ZoneFragmentation) -> [String; 2] {
-    let of = |level: &str| format!("order9_nr_{level}_node{}_{}", zone.node.0, zone.kind.name());
-    [of("fragmentation_score"), of("extfrag_index")]
-}
-
 impl Kernel {
-    fn counter_names(&self) -> Vec<String> {
-        self.look(|mm| {
-            let fields = order9_procfs::vmstat(mm).map(|(name, _)| name).chain(OWN_COUNTERS).chain(MIGRATION_COUNTERS);
-            fields.map(str::to_owned).chain(mm.phys().zone_fragmentation().flat_map(zone_levels)).collect()
-        })
-    }
-
-    fn counters(&self) -> Vec<u64> {
-        let mut counters: Vec<u64> = self.look(|mm| order9_procfs::vmstat(mm).map(|(_, value)| value).collect());
-        let cpus = (0..self.cpus.len()).filter_map(|cpu| self.handle.cpu_stats(CpuId(cpu as u16)));
-        counters.push(cpus.map(|cpu| cpu.busy.get()).sum());
-        counters.push(self.cpu_of(self.kswapds.borrow().iter().copied()));
-        counters.push(self.cpu_of(self.kcompactds.borrow().iter().copied()));
-        counters.push(self.cpu_of(self.khugepaged.get().into_iter()));
-        counters.push(self.compact_stall.get().get());
-        counters.push(self.cpu_of(self.flusher.get().into_iter()));
-        counters.extend(self.use_of(self.zone_locks.iter().copied()));
-        counters.extend(self.use_of(self.lru_locks.iter().copied()));
-        let mmap_locks: Vec<LockId> = self.processes.borrow().iter().map(|process| process.mmap_lock).collect();
-        counters.extend(self.use_of(mmap_locks.into_iter()));
-        counters.extend(self.outlook());
-        counters.extend(self.look(boosts));
-        counters.extend(self.look(migration));
-        // Linux prints an index of -1000 where a huge page is free; a level has no sign.
-        let levels = |zone: ZoneFragmentation| [zone.score, zone.index.max(0) as u64];
-        self.look(|mm| counters.extend(mm.phys().zone_fragmentation().flat_map(levels)));
-        counters
-    }
-
-    /// CPU time of daemons, spinning included, in ns.
-    fn cpu_of(&self, tasks: impl Iterator<Item = TaskId>) -> u64 {
-        let stats = tasks.map(|task| self.handle.task_stats(task));
-        stats.map(|stats| (stats.user + stats.system + stats.spin).get()).sum()
-    }
-
-    /// The outlook for huge pages, in the order of [`OWN_COUNTERS`].
-    fn outlook(&self) -> [u64; 7] {
-        let outlook = self.look(Engine::huge_outlook);
-        let HugeOutlook { free, recoverable, lost, polluted_blocks, polluting_pages, .. } = outlook;
-        let HugeOutlook { slab_blocks, fragmentation_score, .. } = outlook;
-        [free, recoverable, lost, polluted_blocks, polluting_pages, slab_blocks, fragmentation_score]
-    }
-
-    /// Use of some locks, in the order of [`OWN_COUNTERS`].
-    fn use_of(&self, locks: impl Iterator<Item = LockId>) -> [u64; 4] {
-        locks.map(|lock| self.handle.lock_stats(lock)).fold([0; 4], |[taken, contended, wait, hold], stats| {
-            [taken + stats.acquisitions, contended + stats.contended, wait + stats.wait.get(), hold + stats.hold.get()]
-        })
-    }
-
     /// Begins a phase of the workload.
     pub(crate) fn begin_phase(&self, name: &str) {
         let phase = Phase { name: name.to_owned(), begin: self.handle.now(), counters: self.counters() };
@@ -279,11 +162,10 @@ impl Kernel {
 
     /// Reads the counters, which have not changed since `at`.
     pub(crate) fn read_counters_at(&self, at: Nanos) {
-        let row = self.counters();
+        let (row, is_first) = (self.counters(), self.record.borrow().series.counters.is_empty());
+        let counters = if is_first { self.counter_names() } else { Vec::new() };
         let series = &mut self.record.borrow_mut().series;
-        if series.names.is_empty() {
-            series.names = self.counter_names();
-        }
+        series.counters.extend(counters);
         if series.times.last() != Some(&at) {
             series.times.push(at);
             series.rows.push(row);
@@ -308,7 +190,7 @@ impl Kernel {
     pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
         let Record { operations, samples, phases, series, pools, numa_maps, notes } = self.record.take();
         let kills = self.kills.take();
-        let (events, events_lost) = self.with(|mm| mm.tracer_mut().take());
+        let (events, events_lost) = self.with(|mm| mm.phys_mut().tracer_mut().take());
         let name = |task: TaskId| self.handle.task_name(task).to_string();
         let tasks = self.handle.tasks().map(name).collect();
         let schedule = self.handle.digest();
@@ -330,51 +212,4 @@ impl Kernel {
             schedule,
         }
     }
-}
-
-/// Fragmentation events, boosts, what kswapd did about them, and what compaction and collapse did, in the order of [`OWN_COUNTERS`].
-fn boosts(mm: &Engine) -> [u64; 19] {
-    let (counters, frames) = (mm.counters(), mm.frame_counters());
-    [
-        frames.extfrag.fragmenting(),
-        frames.extfrag.claimed,
-        frames.boost_added,
-        frames.boost_saturated,
-        mm.zones().iter().map(order9_mm::Zone::boost).sum(),
-        counters.gentle_runs,
-        counters.gentle_aborts,
-        counters.gentle_switches,
-        counters.gentle_reclaimed,
-        counters.huge_reclaimed,
-        counters.huge_reclaimed_behind,
-        counters.slab_pages_freed,
-        counters.compact_blocks_emptied,
-        counters.compact_least_moves,
-        counters.compact_pages_moved,
-        counters.compact_captured,
-        counters.proactive_runs,
-        counters.proactive_deferred,
-        counters.collapse_filled,
-    ]
-}
-
-/// Counts of failures and waits of migration, in the order of [`MIGRATION_COUNTERS`].
-fn migration(mm: &Engine) -> [u64; 14] {
-    let (failures, waits) = (mm.counters().migrate_failures, mm.counters().migrate_waits);
-    [
-        failures.locked,
-        failures.writeback,
-        failures.pinned,
-        failures.dirty,
-        failures.private_data,
-        failures.driver_busy,
-        failures.driver_refused,
-        failures.no_target,
-        waits.read.number,
-        waits.read.time.get(),
-        waits.file_write.number,
-        waits.file_write.time.get(),
-        waits.swap_write.number,
-        waits.swap_write.time.get(),
-    ]
 }

@@ -139,7 +139,7 @@ impl Storage {
     pub(crate) fn swapon(&self, engine: &mut Engine) {
         for Installed { disk, swap } in &self.disks {
             match disk.spec().rotating {
-                Some(_) => engine.pages_mut().swapon(*swap),
+                Some(_) => engine.pages_mut().swap_mut().swapon(*swap),
                 None => engine.swapon_solid_state(*swap),
             }
         }
@@ -313,7 +313,7 @@ impl Kernel {
             Op::Read => (bytes, Bytes::ZERO),
             Op::Write => (Bytes::ZERO, bytes),
         };
-        self.with(|mm| mm.count_transfer(read, written));
+        self.with(|mm| mm.phys_mut().count_transfer(read, written));
         self.handle.wake_all(self.transferred);
         if completion.bio.op == Op::Write {
             self.handle.wake_all(self.written);

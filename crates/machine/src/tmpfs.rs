@@ -27,7 +27,7 @@ impl Tmpfs for Thread {
 
     async fn statfs(&self, mount: Mount) -> Result<Statfs, Stop> {
         self.enter().await?;
-        let known = self.kernel.look(|mm| mm.pages().statfs(MountId::new(mount.0)));
+        let known = self.kernel.look(|mm| mm.pages().cache().statfs(MountId::new(mount.0)));
         let known = known.ok_or_else(|| refused("statfs", Errno::Enoent))?;
         Ok(Statfs { blocks: known.blocks, free: known.free })
     }
@@ -53,7 +53,7 @@ impl Tmpfs for Thread {
     async fn fallocate(&self, number: workloads::FileId, offset: Bytes, length: Bytes) -> Result<(), Stop> {
         let file = self.tmpfs_file("fallocate", number).await?;
         let (first, end) = (Pages::from_bytes_floor(offset), Pages::from_bytes_ceil(offset + length));
-        let before = self.kernel.look(|mm| mm.pages().file_size(file)).unwrap_or_default();
+        let before = self.kernel.look(|mm| mm.pages().cache().file_size(file)).unwrap_or_default();
         if end > before {
             let grown = self.kernel.with(|mm| mm.truncate(file, end, self.cpu()));
             grown.map_err(|errno| refused("fallocate", errno))?;
@@ -93,7 +93,7 @@ impl Thread {
             for (index, pages) in filled {
                 let _closed = mm.punch_hole(file, index, pages, self.cpu());
             }
-            if end > before && mm.pages().file_size(file) == Some(end) {
+            if end > before && mm.pages().cache().file_size(file) == Some(end) {
                 let _closed = mm.truncate(file, before, self.cpu());
             }
         });
@@ -103,7 +103,7 @@ impl Thread {
     async fn tmpfs_file(&self, call: &'static str, number: workloads::FileId) -> Result<FileId, Stop> {
         self.enter().await?;
         let file = file_of(number);
-        match self.kernel.look(|mm| (mm.pages().file_size(file), mm.pages().is_on_disk(file))) {
+        match self.kernel.look(|mm| (mm.pages().cache().file_size(file), mm.pages().cache().is_on_disk(file))) {
             (None, _) => Err(refused(call, Errno::Ebadf)),
             (Some(_), true) => Err(refused(call, Errno::Eopnotsupp)),
             (Some(_), false) => Ok(file),

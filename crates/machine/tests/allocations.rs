@@ -42,7 +42,7 @@ fn faults_allocate_nothing() {
     };
     let results = machine.run_program("program", program, |_| ());
     assert_eq!(results.outcome, Outcome::Completed);
-    let faulted = results.series.names.iter().position(|name| *name == "pgfault").expect("faults are counted");
+    let faulted = results.series.position("pgfault").expect("faults are counted");
     assert!(results.series.rows.last().expect("there is a last row")[faulted] >= 2 * FAULTS);
     assert_eq!(allocations.get(), 0, "{FAULTS} faults");
 }

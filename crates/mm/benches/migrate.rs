@@ -18,7 +18,7 @@ use order9_mm::slab::CacheSpec;
 use order9_mm::space::{Access, FaultStep, MmapRequest, PageView, VpnRange};
 use order9_mm::tasks::gather_pages;
 use order9_mm::{Gfp, Mm, Request};
-use order9_units::{Bytes, Migratetype, Order, Pages, Pfn};
+use order9_units::{Bytes, HugeEnabled, Migratetype, Order, Pages, Pfn};
 use stopwatch::Stopwatch;
 
 const ROUNDS: usize = 5;
@@ -77,11 +77,11 @@ fn of_file() -> f64 {
 /// Moves all pages to free pageblocks, as many at a time as fit in one.
 fn gather_all(mm: Mm, pages: &[Pfn]) -> f64 {
     let world = Alone(RefCell::new(mm));
-    let zone = world.with(|mm| mm.zones()[0].id());
+    let zone = world.with(|mm| mm.frames().zones()[0].id());
     let mut time = Duration::ZERO;
     for batch in pages.chunks(Order::PAGEBLOCK.pages().get() as usize) {
         let block = world.with(|mm| {
-            let first = |order| mm.free_list(zone, order, Migratetype::Movable).next();
+            let first = |order| mm.frames().free_list(zone, order, Migratetype::Movable).next();
             first(Order::PAGEBLOCK).or_else(|| first(Order::MAX)).expect("memory is free")
         });
         let watch = Stopwatch::start();
@@ -96,5 +96,5 @@ fn gather_all(mm: Mm, pages: &[Pfn]) -> f64 {
 fn engine(batched: bool) -> Mm {
     let mut policy = Policy::default();
     policy.compaction.batched_migrate = batched;
-    alone::builder(Bytes::from_gib(3), policy).boot()
+    alone::builder(Bytes::from_gib(3), policy).transparent_hugepage(HugeEnabled::Never).boot()
 }

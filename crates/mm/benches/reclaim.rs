@@ -56,14 +56,16 @@ fn drop_file() -> f64 {
 fn swap_out() -> f64 {
     let mut mm = engine(Bytes::from_gib(2));
     let pages = Pages::from_bytes_floor(PIECE);
-    mm.pages_mut().swapon(Pages::from_bytes_floor(Bytes::from_gib(2)));
+    mm.pages_mut().swap_mut().swapon(Pages::from_bytes_floor(Bytes::from_gib(2)));
     let space = mm.create_space().expect("it is the first");
     let start = mm.mmap(space, &MmapRequest::anon(PIECE), CPU).expect("the space is empty");
     for vpn in VpnRange::of(start.vpn(), pages).iter() {
         assert_eq!(mm.touch(space, vpn.addr(), Access::Write, CPU), FaultStep::Done);
     }
     let watch = Stopwatch::start();
-    while mm.space(space).is_some_and(|space| space.rss().anon_pages > 0) || mm.pages().swap_cached() > Pages::ZERO {
+    while mm.space(space).is_some_and(|space| space.rss().anon_pages > 0)
+        || mm.pages().swap().swap_cached() > Pages::ZERO
+    {
         for write in pass(&mut mm) {
             let PageWrite::Swap(write) = write else { panic!("there are no files") };
             mm.swap_written(write, CPU);
@@ -77,7 +79,7 @@ fn pass(mm: &mut Mm) -> Vec<PageWrite> {
     let mut control = ReclaimControl::new(Reclaimer::Kswapd, Order::ZERO, u64::MAX, ZoneKind::Movable);
     control.priority = 0;
     let run = mm.begin_reclaim(control);
-    mm.begin_lru_pass(run, mm.zones()[0].id());
+    mm.begin_lru_pass(run, mm.frames().zones()[0].id());
     while mm.reclaim_step(run, CPU) != ReclaimStep::Done {}
     mm.end_reclaim(run).writes
 }

@@ -25,9 +25,9 @@ fn main() {
     for what in ["first use", "second use"] {
         timed(what, || files.iter().for_each(|&file| use_once(&mut mm, file)));
     }
-    let slab = mm.pages().slab_levels(NodeId(0)).reclaimable;
+    let slab = mm.pages().slab().slab_levels(NodeId(0)).reclaimable;
     timed("dropped from memory", || drop_all(&mut mm));
-    println!("{slab} frames of slabs, of which {} are left", mm.pages().slab_levels(NodeId(0)).reclaimable);
+    println!("{slab} frames of slabs, of which {} are left", mm.pages().slab().slab_levels(NodeId(0)).reclaimable);
 
     let mut mm = engine(Bytes::from_gib(24));
     mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
@@ -35,8 +35,9 @@ fn main() {
     timed("created and written", || (0..FILES).for_each(|_| create(&mut mm)));
     timed("written back", || write_back(&mut mm));
     timed("pages dropped", || {
-        let mut drop = DropPagecache::new(&mut mm, 0);
-        while drop.step(&mut mm).is_none() {}
+        let (phys, pages) = mm.parts();
+        let mut drop = DropPagecache::new(0, phys);
+        while drop.step(pages, phys).is_none() {}
     });
     timed("inodes dropped", || drop_all(&mut mm));
 }
@@ -52,7 +53,7 @@ fn create(mm: &mut Mm) {
 }
 
 fn write_back(mm: &mut Mm) {
-    while let Some(file) = mm.pages().next_dirty(None) {
+    while let Some(file) = mm.pages().cache().next_dirty(None) {
         loop {
             let (phys, pages) = mm.parts();
             let Some(write) = pages.start_writeback(file, Pages::new(1024), phys) else { break };
@@ -77,8 +78,9 @@ fn use_once(mm: &mut Mm, file: FileId) {
 }
 
 fn drop_all(mm: &mut Mm) {
-    let mut drop = DropSlab::new(mm, 0);
-    while let ShrinkStep::Progress = drop.step(mm) {}
+    let (phys, pages) = mm.parts();
+    let mut drop = DropSlab::new(0, phys);
+    while let ShrinkStep::Progress = drop.step(pages, phys) {}
 }
 
 fn engine(memory: Bytes) -> Mm {

@@ -1,13 +1,13 @@
-//! How far memory is from a CPU, as its prices tell it apart: here, on the nearest other nodes, further away, or at a distance
+//! Distance of memory from a CPU, as prices tell it apart: here, on the nearest other nodes, further away, or at a distance
 //! that has prices of its own.
 //!
-//! Key type: [`AccessLevels`]. The levels are numbers from 0 on, so that whoever has prices keeps them in an array of
+//! Key type: [`AccessLevels`]. The levels are numbers from 0 on, so that an owner of prices keeps them in an array of
 //! [`AccessLevels::COUNT`]. Never knows what a price is.
 
 use order9_frames::Distances;
 use order9_units::NodeId;
 
-/// Which distances have prices of their own.
+/// Distances that have prices of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessLevels {
     /// In the order of their levels; 0 where there are fewer.
@@ -25,7 +25,7 @@ impl AccessLevels {
     pub const NONE_APART: Self = Self { apart: [0; Self::APART] };
     /// Most distances that have prices of their own.
     pub const APART: usize = 5;
-    /// How many levels there are.
+    /// Number of levels.
     pub const COUNT: usize = 3 + Self::APART;
 
     /// Levels where `distances` are the first ones that have prices of their own.

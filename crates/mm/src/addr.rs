@@ -114,7 +114,7 @@ impl VpnRange {
         if fits { Ok(Self::of(addr.vpn(), pages)) } else { Err(beyond) }
     }
 
-    /// How many pages.
+    /// Number of pages in the range.
     #[must_use]
     pub fn len(self) -> Pages {
         self.end - self.start

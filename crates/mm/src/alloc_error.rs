@@ -20,7 +20,7 @@ pub enum AllocError {
     NoSuchNode(NodeId),
     /// The slow path gave up.
     GaveUp {
-        /// What was asked for.
+        /// Order of the request.
         order: Order,
         /// Why it stopped.
         reason: GaveUp,

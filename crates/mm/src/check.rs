@@ -26,9 +26,10 @@ impl<T: Tracer> Mm<T> {
         self.pages.check_mempolicies(&self.phys)?;
         self.pages.check_numa_balancing(&self.phys)?;
         self.pages.check_page_cache(&self.phys)?;
-        self.check_compaction()?;
+        self.compaction.check_compaction(&self.compact_runs, &self.phys)?;
         self.phys.check_costs()?;
-        self.check_lru()
+        self.pages.check_lru(&self.phys)?;
+        self.reclaim_runs.check_isolated(&self.phys)
     }
 }
 

@@ -29,7 +29,7 @@ pub enum CompactResult {
 }
 
 impl CompactResult {
-    /// Its name in trace events.
+    /// Name of the result in trace events.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

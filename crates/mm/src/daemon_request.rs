@@ -2,7 +2,7 @@
 
 use order9_units::{Order, ZoneKind};
 
-/// What a daemon of a node is asked to work for.
+/// Request to a daemon of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DaemonRequest {
     /// Largest order asked for.
@@ -12,7 +12,7 @@ pub struct DaemonRequest {
 }
 
 impl DaemonRequest {
-    /// What serves both an earlier request and this one.
+    /// The request that serves both an earlier request and this one.
     pub(crate) fn joined(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };
         Self { order: self.order.max(earlier.order), class: self.class.max(earlier.class) }

@@ -37,7 +37,7 @@ pub trait Env {
     /// The CPU it runs on; another one after a wait.
     fn cpu(&self) -> usize;
 
-    /// What the allocator needs to know about the task as it is now.
+    /// Facts about the task, as it is now, that the allocator needs.
     fn task(&self) -> Task;
 
     /// Sleeps for `time`.
@@ -60,7 +60,7 @@ pub enum SpinLock {
     Lru(NodeId),
 }
 
-/// What the allocator needs to know about the task that asks.
+/// Facts about a task that the allocator needs when the task asks for memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
     /// Real-time scheduling class.
@@ -73,7 +73,7 @@ pub struct Task {
     pub oom_victim: bool,
 }
 
-/// What reclaim needs of the world: disks to write to, and sleeps that others end.
+/// Needs of reclaim in the world: disks to write to, and sleeps that others end.
 pub trait Stall: Env {
     /// Starts to write these pages, in order; their ends are told to the engine. Waits while the disk has all it can take, so
     /// that nobody gives more away than is written.
@@ -95,7 +95,7 @@ pub trait Stall: Env {
     }
 }
 
-/// What tasks that reclaim wait for.
+/// Causes for which tasks that reclaim wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// kcompactd of the node, for work: the world ends this wait where [`Mm::take_wakeups`] names the node.
@@ -123,7 +123,7 @@ pub enum Until {
 /// A tick of 250 Hz: how long tasks sleep where Linux says "one tick", which is 1 to 10 ms by configuration.
 pub(crate) const TICK: Nanos = Nanos::new(4_000_000);
 
-/// What direct compaction came to.
+/// Result of direct compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
     /// Best result over the zones tried.
@@ -132,7 +132,7 @@ pub struct Compacted {
     pub captured: Option<Pfn>,
 }
 
-/// What an attempt to kill for memory came to.
+/// Result of an attempt to kill for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OomKill {
     /// A task was killed; its memory is about to come free.

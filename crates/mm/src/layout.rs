@@ -1,4 +1,4 @@
-//! What memory a machine has: its nodes, zones, holes and CPUs.
+//! Memory of a machine: nodes, zones, holes and CPUs.
 //!
 //! Key type: [`Layout`]. [`crate::MmBuilder`] makes an engine of it.
 
@@ -44,7 +44,7 @@ impl Layout {
         }
     }
 
-    /// The same as the allocator sees it, with `distances` row by row.
+    /// The layout as the allocator sees it, with `distances` row by row.
     pub(crate) fn frames<'a>(&'a self, distances: &'a [u32]) -> order9_frames::Layout<'a> {
         order9_frames::Layout {
             distances,
@@ -73,7 +73,7 @@ mod tests {
         ZoneSpec { node: NodeId(node), kind, span: PfnRange::of(Pfn::new(start), Pages::new(pages)) }
     }
 
-    /// As many nodes, a zone of a pageblock on each.
+    /// A layout of `count` nodes, with a zone of a pageblock on each.
     fn nodes(count: u16) -> Layout {
         let zones = (0..count).map(|node| zone(node, ZoneKind::Normal, 1024 * u64::from(node), 512));
         let distances: Vec<u32> = vec![10; usize::from(count)];

@@ -1,7 +1,7 @@
 //! Levels: how much memory there is, and what it is used for, as far as somebody has to add that up or count it first.
 //!
 //! Key types: [`NodeLevels`] (what programs and files use of a node). Levels that the engine keeps count of are with their
-//! owners: [`Mm::zones`], [`Mm::zone_lru`], [`Mm::user_levels`], [`Mm::write_pending`], [`Mm::slab_levels`].
+//! owners: zones with [`Mm::frames`], the others with the parts of [`Mm::pages`] (LRU lists, files, kernel objects).
 
 use alloc::vec::Vec;
 
@@ -69,7 +69,7 @@ impl UsedPages {
     #[must_use]
     pub(crate) fn mlocked(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> u64 {
         let mut pages: Vec<Idx> = Vec::new();
-        for (_, space) in self.spaces() {
+        for (_, space) in self.spaces.iter() {
             for vma in space.vmas().filter(|vma| vma.locked) {
                 let frames = space.entries(vma.range).filter_map(|pte| pte.idx());
                 pages.extend(frames.filter(|&idx| node.is_none_or(|node| phys.node_of(idx) == node)));
@@ -80,7 +80,7 @@ impl UsedPages {
         pages.len() as u64
     }
 
-    /// What programs and files use of a node. Takes a walk over its frames.
+    /// Pages of a node by their use, for programs and files. Takes a walk over the frames of the node.
     #[must_use]
     pub(crate) fn node_levels(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> NodeLevels {
         let mut found = NodeLevels::default();
@@ -94,22 +94,22 @@ impl UsedPages {
     }
 
     fn add_frame(&self, levels: &mut UserLevels, idx: Idx, phys: &PhysMem<impl Tracer>) {
-        let is_part = || phys.frames.word(idx).is_tail() && self.huge_head(idx, phys).is_some();
+        let is_part = || phys.frames.word(idx).is_tail() && self.rmap.huge_head(idx, phys).is_some();
         match self.rmap.owner(idx) {
             Owner::Anon(_) | Owner::Shared { .. } => levels.anon += u64::from(!is_part()),
             Owner::File { file, .. } => {
-                let on_disk = self.files.is_on_disk(file);
+                let on_disk = self.cache.files.is_on_disk(file);
                 *(if on_disk { &mut levels.file } else { &mut levels.shmem }) += 1;
                 levels.mapped += u64::from(self.mapcount(phys.frames.pfn(idx), phys) > 0);
-                if self.file_huge_head(idx, phys) == Some(idx) {
+                if self.rmap.file_huge_head(idx, phys) == Some(idx) {
                     levels.shmem_thps += 1;
-                    levels.shmem_pmdmapped += u64::from(self.is_pmd_mapped(idx));
+                    levels.shmem_pmdmapped += u64::from(self.huge.is_pmd_mapped(idx));
                 }
             }
             Owner::PageTable(_) => levels.page_tables += 1,
             Owner::Huge => {
-                levels.anon += self.huge_anon_pages(idx);
-                levels.anon_thps += u64::from(self.is_pmd_mapped(idx));
+                levels.anon += self.huge.huge_anon_pages(idx);
+                levels.anon_thps += u64::from(self.huge.is_pmd_mapped(idx));
             }
             Owner::Slab { .. } | Owner::Kept | Owner::SwapCache | Owner::HugeZero | Owner::Hugetlb | Owner::Nobody => {}
         }

@@ -76,7 +76,7 @@ pub use compaction::Compaction;
 pub use daemon_request::DaemonRequest;
 pub use layout::{Layout, NodeSpec};
 pub use levels::NodeLevels;
-pub use lru::{Locked, ZoneLru};
+pub use lru::{Locked, LruState, ZoneLru};
 pub use lru_list::{LruList, LruType};
 pub use mm::{Metadata, Mm};
 pub use order9_frames::{
@@ -97,7 +97,7 @@ pub use reclaim::Reclaim;
 pub use shmem::{MountId, MountPolicy, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, TmpfsOptions, TmpfsSize};
 pub use space::{Errno, Space, SpaceId};
 pub use suitable::{Suitable, compact_gap};
-pub use swap::{SWAP_MAX, SlotId, SwapWrite};
+pub use swap::{SWAP_MAX, SlotId, SwapArea, SwapWrite};
 pub use tags::Tag;
 pub use tasks::{Effort, Pressure, alloc_pages, alloc_slow};
 pub use tunables::Tunables;

@@ -15,7 +15,7 @@ pub enum LruList {
     Unevictable,
 }
 
-/// What a page would be written back to; Linux counts tmpfs among the anonymous pages here.
+/// Kind of storage that a page would be written back to; Linux counts tmpfs among the anonymous pages here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LruType {
     /// Swap.
@@ -69,7 +69,7 @@ impl LruList {
     pub const ALL: [Self; Self::COUNT] =
         [Self::InactiveAnon, Self::ActiveAnon, Self::InactiveFile, Self::ActiveFile, Self::Unevictable];
 
-    /// Its name in counters and trace events.
+    /// Name of the type in counters and trace events.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -11,10 +11,8 @@ mod swap;
 
 use alloc::boxed::Box;
 
-use order9_frames::{
-    Flag, FrameCounters, FrameState, FrameWork, Frames, FreeError, Idx, Pageblock, Word, Zone, ZoneId,
-};
-use order9_units::{Bytes, Migratetype, NodeId, Order, Pfn};
+use order9_frames::{Flag, FrameWork, Frames, FreeError, Idx, Word};
+use order9_units::Pfn;
 
 use crate::compaction::{CompactControl, Compaction};
 use crate::heard::costs::Costs;
@@ -42,15 +40,16 @@ pub struct Mm<T: Tracer = NoTrace> {
 }
 
 impl Mm {
-    /// The same with the contents of all pages followed from now on, as [`crate::MmBuilder::content_tags`] does. What pages
-    /// hold already is taken to be zeros.
+    /// The engine with the contents of all pages followed from now on, as [`crate::MmBuilder::content_tags`] does. Contents
+    /// that pages
+    /// hold already are taken to be zeros.
     #[must_use]
     pub fn with_content_tags(mut self) -> Self {
         self.pages.tags = Some(Tags::new(self.phys.frames.table().len()));
         self
     }
 
-    /// The same with a tracer, which sees everything from now on.
+    /// The engine with a tracer, which sees everything from now on.
     #[must_use]
     pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
         let Self { phys, pages, reclaim, reclaim_runs, compaction, compact_runs } = self;
@@ -111,75 +110,6 @@ impl<T: Tracer> Mm<T> {
         &self.phys.frames
     }
 
-    /// Says whether compaction may move the content of the allocation at `pfn`: an LRU page or a movable-driver page.
-    ///
-    /// # Errors
-    /// [`FreeError`] where no allocation starts there.
-    pub fn set_movable_content(&mut self, pfn: Pfn, movable: bool) -> Result<(), FreeError> {
-        self.phys.frames.set_movable_content(pfn, movable)
-    }
-
-    /// State of a frame; a hole outside the machine's memory.
-    #[must_use]
-    pub fn frame(&self, pfn: Pfn) -> FrameState {
-        self.phys.frames.frame(pfn)
-    }
-
-    /// Whether compaction may move the content of the allocation that starts at `pfn`.
-    #[must_use]
-    pub fn has_movable_content(&self, pfn: Pfn) -> bool {
-        self.phys.frames.live(pfn).is_ok_and(|(_, word)| word.has(Flag::MovableContent))
-    }
-
-    /// The pageblock that holds `pfn`, or `None` outside the machine's memory.
-    #[must_use]
-    pub fn pageblock(&self, pfn: Pfn) -> Option<&Pageblock> {
-        self.phys.frames.pageblock(pfn)
-    }
-
-    /// Zones of all nodes, by [`ZoneId`].
-    #[must_use]
-    pub fn zones(&self) -> &[Zone] {
-        self.phys.frames.zones()
-    }
-
-    /// One zone.
-    #[must_use]
-    pub fn zone(&self, id: ZoneId) -> &Zone {
-        self.phys.frames.zone(id)
-    }
-
-    /// The zone of a frame, or `None` outside the machine's memory.
-    #[must_use]
-    pub fn zone_of(&self, pfn: Pfn) -> Option<ZoneId> {
-        self.phys.frames.zone_of(pfn)
-    }
-
-    /// Nodes, by number.
-    pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeId> + use<T> {
-        self.phys.frames.nodes()
-    }
-
-    /// First blocks of the free list of `order` and `mt`, from the head.
-    pub fn free_list(&self, zone: ZoneId, order: Order, mt: Migratetype) -> impl Iterator<Item = Pfn> {
-        self.phys.frames.free_list(zone, order, mt)
-    }
-
-    /// Returns every cached page of the zone on every CPU (`drain_all_pages`).
-    pub fn drain_zone(&mut self, zone: ZoneId) {
-        self.phys.frames.drain_zone(zone);
-    }
-
-    /// Returns every cached page on every CPU.
-    pub fn drain_all(&mut self) {
-        self.phys.frames.drain_all();
-    }
-
-    /// A process was killed for memory; counts as `oom_kill`.
-    pub fn count_oom_kill(&mut self) {
-        self.phys.counters.oom_kill += 1;
-    }
-
     /// The switches in force.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
@@ -190,18 +120,6 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.phys.counters
-    }
-
-    /// Event counters of the allocator since boot.
-    #[must_use]
-    pub const fn frame_counters(&self) -> &FrameCounters {
-        self.phys.frames.counters()
-    }
-
-    /// Counts what a disk has transferred: `pgpgin` and `pgpgout`.
-    pub const fn count_transfer(&mut self, read: Bytes, written: Bytes) {
-        self.phys.counters.pgpgin += read.get() >> 10;
-        self.phys.counters.pgpgout += written.get() >> 10;
     }
 
     /// Work done since it was last taken, but for that of the allocator.
@@ -220,7 +138,7 @@ impl<T: Tracer> Mm<T> {
     /// last: those that sections under a lock are about, as long as a step takes only one of each kind.
     #[inline]
     pub fn settle_work<R>(&mut self, settle: impl FnOnce(&FrameWork, &Work, Locked) -> R) -> R {
-        let locks = Locked { zone: self.phys.frames.locked_last(), lru: self.pages.locked_lru };
+        let locks = Locked { zone: self.phys.frames.locked_last(), lru: self.pages.lru.locked };
         let result = settle(self.phys.frames.work(), &self.phys.work, locks);
         *self.phys.frames.work_mut() = FrameWork::NONE;
         self.phys.work = Work::NONE;
@@ -237,11 +155,6 @@ impl<T: Tracer> Mm<T> {
     /// Daemons to be woken since the last call.
     pub fn take_wakeups(&mut self) -> Wakeups {
         core::mem::take(&mut self.phys.daemons.wakeups)
-    }
-
-    /// The tracer.
-    pub const fn tracer_mut(&mut self) -> &mut T {
-        &mut self.phys.frames.watch_mut().tracer
     }
 
     /// Bytes of metadata, everything included, and the frames they describe.

@@ -13,7 +13,7 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-/// How many huge pages there are and could be, and what stands in their way. All counts are of pageblocks that hold no hole,
+/// Huge pages that exist and that could be made, and the obstacles to more. All counts are of pageblocks that hold no hole,
 /// but for `polluting_pages`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HugeOutlook {
@@ -35,12 +35,12 @@ pub struct HugeOutlook {
     pub fragmentation_score: u64,
 }
 
-/// How scattered the free memory of a zone is, as a request for a huge page sees it.
+/// Fragmentation of the free memory of a zone, as a request for a huge page sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneFragmentation {
     /// Node of the zone.
     pub node: NodeId,
-    /// Which of the node's zones.
+    /// Kind of the zone.
     pub kind: ZoneKind,
     /// Share of free memory, in percent, that is not in free blocks of order 9 or above: the zone's score.
     pub score: u64,
@@ -105,7 +105,7 @@ impl UsedPages {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// Every zone that has memory, in the order of [`Mm::zones`](crate::Mm::zones).
+    /// Every zone that has memory, in the order of [`Frames::zones`](order9_frames::Frames::zones).
     pub fn zone_fragmentation(&self) -> impl Iterator<Item = ZoneFragmentation> {
         self.frames.zones().iter().filter(|zone| zone.present() > 0).map(|zone| ZoneFragmentation {
             node: zone.node(),

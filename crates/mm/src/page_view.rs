@@ -1,4 +1,4 @@
-//! What an observer sees of the use of frames: enough to write /proc/kpageflags and kpagecount.
+//! Use of frames as an observer sees it: enough to write /proc/kpageflags and kpagecount.
 
 use order9_frames::{Flag, FrameState};
 use order9_units::Pfn;
@@ -10,20 +10,20 @@ use crate::phys::PhysMem;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
-/// What the block that starts at a frame is used for.
+/// Use of the block that starts at a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockView {
-    /// What it is.
+    /// State of the first frame.
     pub state: FrameState,
-    /// Whose it is.
+    /// Owner of the block.
     pub user: BlockUser,
     /// The LRU list that it is on.
     pub lru: Option<LruList>,
-    /// How many page table entries map it.
+    /// Number of page table entries that map the block.
     pub mapcount: u32,
     /// An LRU page that was accessed once since it was last looked at.
     pub referenced: bool,
-    /// Somebody holds a long-term pin.
+    /// A long-term pin holds the block.
     pub pinned: bool,
     /// Changed since it was last written back.
     pub dirty: bool,
@@ -31,7 +31,7 @@ pub struct BlockView {
     pub writeback: bool,
 }
 
-/// Whose a block in use is.
+/// Owner of a block in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockUser {
     /// The kernel's, which cannot move it, or nobody's.
@@ -54,7 +54,7 @@ pub enum BlockUser {
 }
 
 impl UsedPages {
-    /// What the block that starts at `pfn` is used for; a hole outside the machine's memory.
+    /// Use of the block that starts at `pfn`; a hole outside the machine's memory.
     #[must_use]
     pub(crate) fn block_view(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> BlockView {
         let Some(idx) = phys.frames.idx(pfn) else {

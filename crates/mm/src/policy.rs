@@ -7,6 +7,7 @@ mod compaction;
 mod locks;
 mod mempolicy;
 mod numa_balancing;
+pub(crate) mod placement;
 pub(crate) mod reclaim;
 mod slow_path;
 mod thp;
@@ -19,14 +20,13 @@ pub use order9_frames::policy::{
     AllocPolicy, ClaimRule, FallbackPolicy, FallbackSearch, FramesPolicy, HighAtomicPolicy, ListEnd, PcpHigh, PcpLists,
     PcpPolicy, QuickTest, ReserveRights, WatermarkPolicy,
 };
+pub use placement::HugePlacement;
 pub use reclaim::{
     BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, NodeReach, ReclaimPolicy,
     SlabDeferred, SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
 };
 pub use slow_path::{EarlyFail, FirstCompaction, RetryRule, SlowPathPolicy, StallCounts, Withdrawn};
-pub use thp::{
-    DefragDefault, HugeCow, HugeInterface, HugePlacement, MmapAlign, ShmemGfp, ShmemPunch, ThpPolicy, ZeroWrite,
-};
+pub use thp::{DefragDefault, HugeCow, HugeInterface, MmapAlign, ShmemGfp, ShmemPunch, ThpPolicy, ZeroWrite};
 
 /// Switches of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Policy {
     pub frames: FramesPolicy,
     /// LRU lists.
     pub reclaim: ReclaimPolicy,
-    /// What an allocation does that found no page above the low watermark.
+    /// Way of an allocation that found no page above the low watermark.
     pub slow_path: SlowPathPolicy,
     /// Compaction.
     pub compaction: CompactionPolicy,
@@ -43,9 +43,9 @@ pub struct Policy {
     pub thp: ThpPolicy,
     /// Automatic NUMA balancing.
     pub numa_balancing: NumaBalancingPolicy,
-    /// Which calls and modes of memory policies there are.
+    /// Calls and modes of memory policies that exist.
     pub mempolicy: MempolicyInterface,
-    /// How far the lock of an address space keeps its threads from each other.
+    /// Extent to which the lock of an address space keeps its threads from each other.
     pub mmap_lock: MmapLock,
 }
 
@@ -61,12 +61,5 @@ impl Default for Policy {
             mempolicy: MempolicyInterface::Base,
             mmap_lock: MmapLock::Downgraded,
         }
-    }
-}
-
-impl Policy {
-    /// Whether some switch needs the index.
-    pub(crate) fn needs_index(&self) -> bool {
-        self.compaction.uses_index() || self.frames.alloc.needs_index() || self.thp.placement.rule().asks_index
     }
 }

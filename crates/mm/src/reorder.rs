@@ -30,7 +30,7 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl UsedPages {
-    /// The same for every LRU list.
+    /// Reorders every LRU list in the same way.
     pub(crate) fn reorder_lru_lists(
         &self,
         together: u32,
@@ -99,7 +99,7 @@ mod tests {
 
     fn lists(mm: &Mm) -> Vec<Vec<Pfn>> {
         let types = || Migratetype::ALL.into_iter();
-        let of = |order, mt| mm.free_list(ZONE, order, mt).collect();
+        let of = |order, mt| mm.phys.frames.free_list(ZONE, order, mt).collect();
         Order::all().flat_map(|order| types().map(move |mt| of(order, mt))).collect()
     }
 

@@ -15,7 +15,7 @@ use crate::trace::Tracer;
 pub enum Suitable {
     /// There is no need: a block is free.
     Success,
-    /// It can.
+    /// Compaction can start.
     Continue,
     /// There are too few free frames.
     Skipped,
@@ -29,10 +29,11 @@ pub const fn compact_gap(order: Order) -> u64 {
     2 * order.pages().get()
 }
 
-/// What a huge page leaves: what any request of the slow path leaves, so that whoever works ahead goes as far as requests do.
+/// Mark that a huge page leaves free. Any request of the slow path leaves this much, so that work ahead goes as far as requests
+/// do.
 pub(crate) const HUGE_LEAVES: Mark = Mark::Min;
 
-/// What has to be free, beside the lowmem reserve, for a huge page.
+/// Free pages that a huge page asks for, beside the lowmem reserve.
 const fn huge_mark(zone: &Zone) -> u64 {
     zone.watermarks().of(HUGE_LEAVES) + Order::PAGEBLOCK.pages().get() - 1
 }
@@ -49,7 +50,8 @@ impl<T: Tracer> PhysMem<T> {
         }
     }
 
-    /// The same for kcompactd, which under `vm.defrag_mode` makes pageblocks until the high mark is free in them.
+    /// Whether a zone suits a run of kcompactd, which under `vm.defrag_mode` makes pageblocks until the high mark is free in
+    /// them.
     pub(crate) fn suitable_for_kcompactd(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
         match () {
             () if !self.frames.settings().defrag_mode => self.suitable_for_any(zone, order, class),
@@ -83,7 +85,7 @@ impl<T: Tracer> PhysMem<T> {
         Suitable::Continue
     }
 
-    /// What the index knows: whether some pageblock can be emptied, and whether pages are enough for a huge page.
+    /// Answer of the index: whether some pageblock can be emptied, and whether pages are enough for a huge page.
     pub(crate) fn suitable_by_index(&self, zone: &Zone, class: ZoneKind, flags: &AllocFlags) -> Option<Suitable> {
         let index = self.frames.index().filter(|_| self.policy.compaction.uses_index())?;
         let mark = huge_mark(zone);
@@ -139,7 +141,7 @@ impl<T: Tracer> PhysMem<T> {
             || zones.into_iter().all(|zone| self.reclaim_is_done(zone, order, class))
     }
 
-    /// The same for somebody without rights of a request, as reclaim and daemons ask.
+    /// Whether a zone suits a caller without rights of a request, as reclaim and daemons ask.
     #[must_use]
     pub(crate) fn suitable_for_any(&self, zone: &Zone, order: Order, class: ZoneKind) -> Suitable {
         let flags = AllocFlags::plain(Mark::Min);

@@ -40,14 +40,14 @@ impl Tracer for alloc::vec::Vec<Event> {
     }
 }
 
-/// Something that happened in the allocator.
+/// An event in the engine that a tracer sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An event of the allocator.
     Frame(FrameEvent),
     /// `mm_shrink_slab_start`: a shrinker is called.
     ShrinkSlabStart {
-        /// Which one.
+        /// The shrinker that is called.
         shrinker: ShrinkerKind,
         /// Node whose objects it frees.
         node: NodeId,
@@ -66,7 +66,7 @@ pub enum Event {
     },
     /// `mm_shrink_slab_end`: its call is over.
     ShrinkSlabEnd {
-        /// Which one.
+        /// The shrinker that was called.
         shrinker: ShrinkerKind,
         /// Node whose objects it freed.
         node: NodeId,
@@ -81,12 +81,12 @@ pub enum Event {
     },
     /// `mm_vmscan_kswapd_sleep`: a kswapd has nothing more to do.
     KswapdSleep {
-        /// Whose kswapd.
+        /// Node of the kswapd that wakes up.
         node: NodeId,
     },
     /// `mm_vmscan_kswapd_wake`: a kswapd begins to work.
     KswapdWake {
-        /// Whose kswapd.
+        /// Node of the kswapd that goes to sleep.
         node: NodeId,
         /// Zone class it balances for.
         class: ZoneKind,
@@ -103,7 +103,7 @@ pub enum Event {
         order: Order,
         /// Pages of the zone that reclaim could free.
         reclaimable: u64,
-        /// The same and free pages.
+        /// Free pages and reclaimable pages together.
         available: u64,
         /// The min mark, in pages.
         min_wmark: u64,
@@ -116,7 +116,7 @@ pub enum Event {
     DirectReclaimBegin {
         /// Order of the request.
         order: Order,
-        /// Its flags.
+        /// Flags of the request.
         gfp: Gfp,
     },
     /// `mm_vmscan_direct_reclaim_end`: it goes on with its request.
@@ -134,9 +134,9 @@ pub enum Event {
         requested: u64,
         /// Pages looked at.
         scanned: u64,
-        /// Of these, pages of zones that do not help.
+        /// Scanned pages of zones that do not help the request.
         skipped: u64,
-        /// Of these, pages taken.
+        /// Scanned pages that were taken.
         taken: u64,
         /// The list.
         list: LruList,
@@ -149,7 +149,7 @@ pub enum Event {
         scanned: u64,
         /// Pages freed.
         reclaimed: u64,
-        /// How the pages were found.
+        /// States in which the pages were found.
         stats: PassStats,
         /// Pages that became active.
         activated: u64,
@@ -194,7 +194,7 @@ pub enum Event {
         inactive: u64,
         /// Active pages.
         active: u64,
-        /// How many times more active than inactive pages there may be.
+        /// Largest ratio of active to inactive pages that the lists may have.
         ratio: u64,
         /// Type of the lists.
         of: LruType,
@@ -205,9 +205,9 @@ pub enum Event {
         succeeded: u64,
         /// Pages that could not be moved.
         failed: u64,
-        /// What it might wait for.
+        /// Mode of the migration: what the run may wait for.
         mode: MigrateMode,
-        /// What for.
+        /// Reason of the migration.
         reason: MigrateReason,
     },
     /// khugepaged or `MADV_COLLAPSE` came to a point.
@@ -216,7 +216,7 @@ pub enum Event {
     Compaction(CompactEvent),
     /// `mm_vmscan_wakeup_kswapd`: a request to wake kswapd.
     WakeupKswapd {
-        /// Whose kswapd.
+        /// Node of the kswapd that is woken.
         node: NodeId,
         /// Zone class it should balance for.
         class: ZoneKind,
@@ -227,11 +227,11 @@ pub enum Event {
     },
     /// `mm_vmscan_throttled`, 5.16+: a reclaimer goes on after a stop.
     Throttled {
-        /// Where it reclaims.
+        /// Node that is reclaimed.
         node: NodeId,
         /// The longest it would have waited.
         timeout: Nanos,
-        /// How long it waited.
+        /// Time that the task waited.
         delayed: Nanos,
         /// Why it was stopped.
         why: Stalled,
@@ -279,18 +279,18 @@ pub enum CompactEvent {
     Begin(ScanEnds),
     /// `mm_compaction_end`: a run is over.
     End {
-        /// Where its scanners stand.
+        /// Positions of the scanners.
         ends: ScanEnds,
-        /// What it came to.
+        /// Result of the run.
         status: CompactResult,
     },
     /// `mm_compaction_try_to_compact_pages`: a task compacts for a request.
     TryToCompactPages {
         /// Order of the request.
         order: Order,
-        /// Its flags.
+        /// Flags of the request.
         gfp: Gfp,
-        /// How hard it tries.
+        /// Effort of the attempt.
         priority: CompactPriority,
     },
     /// `mm_compaction_suitable`: whether a run can begin was asked.
@@ -323,12 +323,12 @@ pub enum CompactEvent {
     DeferReset(DeferEvent),
     /// `mm_compaction_kcompactd_sleep`: a kcompactd has nothing more to do.
     KcompactdSleep {
-        /// Whose kcompactd.
+        /// Node of the kcompactd that goes to sleep.
         node: NodeId,
     },
     /// `mm_compaction_wakeup_kcompactd`: a request to wake kcompactd.
     WakeupKcompactd {
-        /// Whose kcompactd.
+        /// Node of the kcompactd that is woken.
         node: NodeId,
         /// Order it should compact for.
         order: Order,
@@ -337,7 +337,7 @@ pub enum CompactEvent {
     },
     /// `mm_compaction_kcompactd_wake`: a kcompactd begins to work.
     KcompactdWake {
-        /// Whose kcompactd.
+        /// Node of the kcompactd that wakes up.
         node: NodeId,
         /// Order it compacts for.
         order: Order,
@@ -348,20 +348,20 @@ pub enum CompactEvent {
     Retry {
         /// Order of the request.
         order: Order,
-        /// How hard compaction tried.
+        /// Effort of the compaction before.
         priority: CompactPriority,
-        /// What it came to.
+        /// Result of the compaction before.
         result: CompactResult,
         /// Rounds with progress at that priority.
         retries: u32,
-        /// As many as there may be.
+        /// Largest number of retries.
         max_retries: u32,
         /// The decision.
         should_retry: bool,
     },
 }
 
-/// Where the scanners of a run stand.
+/// Positions of the scanners of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanEnds {
     /// The zone.

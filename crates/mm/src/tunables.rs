@@ -71,7 +71,7 @@ impl UsedPages {
             defrag_mode: phys.frames.settings().defrag_mode,
             dirty: settings.dirty,
             extfrag_threshold: settings.extfrag_threshold,
-            max_map_count: self.map_limit.now,
+            max_map_count: self.spaces.map_limit.now,
             min_slab_ratio: settings.min_slab_ratio,
             min_unmapped_ratio: settings.min_unmapped_ratio,
             nr_overcommit_hugepages: self.hugetlb.overcommit,
@@ -117,7 +117,7 @@ impl UsedPages {
         phys.frames.set_defrag_mode(defrag_mode);
         settings.dirty = dirty;
         settings.extfrag_threshold = extfrag_threshold;
-        self.map_limit.set(max_map_count);
+        self.spaces.map_limit.set(max_map_count);
         settings.min_slab_ratio = min_slab_ratio;
         settings.min_unmapped_ratio = min_unmapped_ratio;
         self.hugetlb.overcommit = nr_overcommit_hugepages;

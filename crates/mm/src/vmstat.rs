@@ -14,13 +14,13 @@ use crate::reclaimer::Reclaimer;
 pub struct ByZone([u64; ZoneKind::COUNT]);
 
 impl ByZone {
-    /// What was counted for zones of a kind. Where nodes have LRU lists, a pass counts for the zone that it was begun with.
+    /// Count for zones of a kind. Where nodes have LRU lists, a pass counts for the zone that it was begun with.
     #[must_use]
     pub const fn of(&self, kind: ZoneKind) -> u64 {
         self.0[kind.index()]
     }
 
-    /// What was counted for all.
+    /// Count for all zones.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
@@ -219,15 +219,16 @@ pub struct Counters {
     pub htlb_buddy_alloc_fail: u64,
     /// Balancing runs of kswapd that began with boosted zones (engine only).
     pub gentle_runs: u64,
-    /// Of these, runs given up since a pass freed nothing while they were gentle (engine only).
+    /// Gentle runs that were given up since a pass freed nothing (engine only).
     pub gentle_aborts: u64,
-    /// Of these, runs that became ordinary since the node was not balanced (engine only).
+    /// Gentle runs that became ordinary since the node was not balanced (engine only).
     pub gentle_switches: u64,
     /// Pages that gentle passes freed (engine only).
     pub gentle_reclaimed: u64,
     /// Pages that reclaim freed for requests of a pageblock or more (engine only).
     pub huge_reclaimed: u64,
-    /// Of these, pages that the free scanner of their zone had passed already: of no use as room before it starts anew (engine only).
+    /// Reclaimed pages that the free scanner of their zone had passed already: of no use as room before the scanner starts anew
+    /// (engine only).
     pub huge_reclaimed_behind: u64,
     /// Frames that went back with the last object of their slab (engine only).
     pub slab_pages_freed: u64,

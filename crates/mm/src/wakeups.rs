@@ -2,7 +2,7 @@
 
 use order9_units::NodeId;
 
-/// Who is to be woken; daemons of nodes by a bit each.
+/// Daemons to be woken; daemons of nodes by a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakeups {
     /// Nodes whose kswapd has something to do.

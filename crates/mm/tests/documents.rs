@@ -69,6 +69,6 @@ fn every_placement_has_a_row() {
         text.split_once("| `thp.placement` | who | attempts |\n|---|---|---|\n").expect("the table is there");
     let rows = rows.lines().take_while(|line| line.starts_with('|'));
     let names: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
-    let placements: BTreeSet<&str> = HugePlacement::ALL.iter().map(|placement| placement.rule().name).collect();
+    let placements: BTreeSet<&str> = HugePlacement::ALL.iter().map(|placement| placement.name()).collect();
     assert_eq!(names, placements);
 }

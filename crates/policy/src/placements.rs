@@ -27,12 +27,12 @@ const BESIDE: &[(&str, &str, &str)] = &[
 /// The policies, in the order of the placements.
 pub(crate) static PLACEMENTS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
     let placements = HugePlacement::ALL.iter().map(|placement| {
-        let rule = placement.rule();
-        let name = format!("thp-{}", rule.name.replace('_', "-"));
-        preset(name, &format!("huge pages placed by {} ({})", rule.name, rule.origin), &sets(rule.name))
+        let name = placement.name();
+        let summary = format!("huge pages placed by {name} ({})", placement.rule().origin);
+        preset(format!("thp-{}", name.replace('_', "-")), &summary, &sets(name))
     });
     let beside = BESIDE.iter().map(|&(name, says, switch)| {
-        let also = format!("{}{switch}\n", sets(HugePlacement::Relax.rule().name));
+        let also = format!("{}{switch}\n", sets(HugePlacement::Relax.name()));
         preset(name.to_owned(), &format!("huge pages from {says} (proposed in 2018)"), &also)
     });
     placements.chain(beside).collect()
@@ -58,7 +58,7 @@ mod tests {
         for (preset, placement) in PLACEMENTS.iter().zip(HugePlacement::ALL) {
             let loaded = load(preset.name).unwrap();
             assert_eq!(loaded.policy.thp.placement, *placement);
-            assert_eq!(preset.name, format!("thp-{}", placement.rule().name.replace('_', "-")));
+            assert_eq!(preset.name, format!("thp-{}", placement.name().replace('_', "-")));
         }
         assert_eq!(load("thp-thisnode").unwrap().policy, load(BASE).unwrap().policy, "the kernel as it was");
         assert_eq!(load("thp-relax").unwrap().policy, load("linux-4.19-relaxthisnode").unwrap().policy);

@@ -45,7 +45,7 @@ pub use slabinfo::render_slabinfo;
 pub use smaps::{render_smaps, render_smaps_rollup};
 pub use status::render_status;
 pub use tmpfs::tmpfs_options;
-pub use vmstat::{render_vmstat, vmstat};
+pub use vmstat::{Field, render_vmstat, vmstat, vmstat_fields};
 pub use words::Words;
 pub use zoneinfo::render_zoneinfo;
 
@@ -57,12 +57,12 @@ fn labelled(out: &mut impl Write, name: &str, value: u64, unit: &str) -> Result 
 
 /// Zones of a node.
 fn zones_of<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item = &Zone> {
-    mm.zones().iter().filter(move |zone| zone.node() == node)
+    mm.frames().zones().iter().filter(move |zone| zone.node() == node)
 }
 
 /// Zones that have frames, in the order of the files: by node, lowest zone first.
 fn populated<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = &Zone> {
-    mm.nodes().flat_map(move |node| {
+    mm.frames().nodes().flat_map(move |node| {
         let mut zones: [Option<&Zone>; ZoneKind::COUNT] = [None; ZoneKind::COUNT];
         let of_node = zones_of(mm, node).filter(|zone| zone.present() > 0);
         of_node.for_each(|zone| zones[zone.kind().index()] = Some(zone));
@@ -72,6 +72,6 @@ fn populated<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = &Zone> {
 
 /// Types that have a column or row.
 fn shown_types<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = Migratetype> {
-    let has_cma = mm.zones().iter().any(|zone| mm.phys().cma_pages(zone.id()) > 0);
+    let has_cma = mm.frames().zones().iter().any(|zone| mm.phys().cma_pages(zone.id()) > 0);
     Migratetype::ALL.into_iter().filter(move |&mt| mt != Migratetype::Cma || has_cma)
 }

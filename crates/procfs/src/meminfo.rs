@@ -24,15 +24,16 @@ pub fn render_meminfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
 ///
 /// `CmaTotal` and `CmaFree` are there on machines with contiguous memory areas.
 pub fn meminfo<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = (&'static str, u64)> {
-    let sum = |of: fn(&Zone) -> u64| mm.zones().iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Zone) -> u64| mm.frames().zones().iter().map(of).sum::<u64>();
     let (managed, free, available) =
         (mm.phys().managed_pages().get(), mm.phys().free_pages().get(), mm.available().get());
-    let slab = mm.pages().slab_total();
-    let cma: u64 = mm.zones().iter().map(|zone| mm.phys().cma_pages(zone.id())).sum();
+    let slab = mm.pages().slab().slab_total();
+    let cma: u64 = mm.frames().zones().iter().map(|zone| mm.phys().cma_pages(zone.id())).sum();
     let cma_free = sum(|zone| zone.free_of_type(Migratetype::Cma));
-    let pool = mm.pages().hugetlb_pool();
+    let pool = mm.pages().hugetlb().hugetlb_pool();
     let (user, pending) = (mm.pages().user_levels(), mm.write_pending(None));
-    let lru = |list| mm.zones().iter().map(|zone| mm.pages().zone_lru(zone.id()).pages(list)).sum::<u64>();
+    let lru =
+        |list| mm.frames().zones().iter().map(|zone| mm.pages().lru().zone_lru(zone.id()).pages(list)).sum::<u64>();
     let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = LruList::ALL.map(lru);
     let pages = [
         ("MemTotal", managed),
@@ -40,7 +41,7 @@ pub fn meminfo<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = (&'static str, u64
         ("MemAvailable", available),
         ("Buffers", 0),
         ("Cached", user.file + user.shmem),
-        ("SwapCached", mm.pages().swap_cached().get()),
+        ("SwapCached", mm.pages().swap().swap_cached().get()),
         ("Active", active_anon + active_file),
         ("Inactive", inactive_anon + inactive_file),
         ("Active(anon)", active_anon),
@@ -49,8 +50,8 @@ pub fn meminfo<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = (&'static str, u64
         ("Inactive(file)", inactive_file),
         ("Unevictable", unevictable),
         ("Mlocked", mm.mlocked(None)),
-        ("SwapTotal", mm.pages().swap_total().get()),
-        ("SwapFree", mm.pages().swap_free().get()),
+        ("SwapTotal", mm.pages().swap().swap_total().get()),
+        ("SwapFree", mm.pages().swap().swap_free().get()),
         ("Zswap", 0),
         ("Zswapped", 0),
         ("Dirty", pending.dirty),

@@ -27,7 +27,7 @@ pub fn render_node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl W
         write!(out, "Node {node} ")?;
         labelled(out, name, Pages::new(pages).bytes().get() / 1024, " kB")?;
     }
-    let pool = mm.pages().hugetlb_pool_of(node);
+    let pool = mm.pages().hugetlb().hugetlb_pool_of(node);
     for (name, pages) in [("Total:", pool.total), ("Free:", pool.free), ("Surp:", pool.surplus)] {
         writeln!(out, "Node {node} HugePages_{name:<6} {pages:>5}")?;
     }
@@ -66,7 +66,7 @@ pub fn render_numastat<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write
 /// # Errors
 /// Those of `out`.
 pub fn render_node_distance<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
-    for to in mm.nodes() {
+    for to in mm.frames().nodes() {
         let blank = if to == NodeId(0) { "" } else { " " };
         write!(out, "{blank}{}", mm.frames().distance(node, to))?;
     }
@@ -90,7 +90,7 @@ fn numa_counters<T: Tracer>(mm: &Mm<T>, node: NodeId) -> NumaCounters {
 /// The fields of a node's meminfo in the kernel's order, in pages, without those of its hugetlb pool.
 pub fn node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item = (&'static str, u64)> {
     let sum = |of: fn(&Zone) -> u64| zones_of(mm, node).map(of).sum::<u64>();
-    let (managed, free, slab) = (sum(Zone::managed), sum(Zone::free), mm.pages().slab_levels(node));
+    let (managed, free, slab) = (sum(Zone::managed), sum(Zone::free), mm.pages().slab().slab_levels(node));
     let (NodeLevels { user, swap_cached }, pending) = (mm.node_levels(node), mm.write_pending(Some(node)));
     let [inactive_anon, active_anon, inactive_file, active_file, unevictable] =
         LruList::ALL.map(|list| mm.lru_pages(node, list));
@@ -141,9 +141,9 @@ pub fn node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item =
 /// The fields of a node's vmstat that the engine has, in the kernel's order.
 fn node_vmstat<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Fields {
     let sum = |of: fn(&Zone) -> u64| zones_of(mm, node).map(of).sum::<u64>();
-    let isolated = |of| zones_of(mm, node).map(|zone| mm.pages().zone_lru(zone.id()).isolated(of)).sum::<u64>();
+    let isolated = |of| zones_of(mm, node).map(|zone| mm.pages().lru().zone_lru(zone.id()).isolated(of)).sum::<u64>();
     let lru = LruList::ALL.map(|list| mm.lru_pages(node, list));
-    let (slab, pending) = (mm.pages().slab_levels(node), mm.write_pending(Some(node)));
+    let (slab, pending) = (mm.pages().slab().slab_levels(node), mm.write_pending(Some(node)));
     let (NodeLevels { user, swap_cached }, numa) = (mm.node_levels(node), numa_counters(mm, node));
     let mut fields: Fields = Vec::with_capacity(48);
     fields.extend([("nr_free_pages", sum(Zone::free)), ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks))]);

@@ -16,9 +16,11 @@ pub fn render_slabinfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
     write!(out, "# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab>")?;
     write!(out, " : tunables <limit> <batchcount> <sharedfactor>")?;
     writeln!(out, " : slabdata <active_slabs> <num_slabs> <sharedavail>")?;
-    mm.pages().slab_caches().rev().try_for_each(|SlabCacheUse { spec, objects, capacity, objects_per_slab, slabs }| {
-        write!(out, "{:<17} {objects:>6} {capacity:>6} {:>6}", spec.name, spec.object_size.get())?;
-        write!(out, " {objects_per_slab:>4} {:>4} : tunables    0    0    0", spec.order.pages().get())?;
-        writeln!(out, " : slabdata {slabs:>6} {slabs:>6}      0")
-    })
+    mm.pages().slab().slab_caches().rev().try_for_each(
+        |SlabCacheUse { spec, objects, capacity, objects_per_slab, slabs }| {
+            write!(out, "{:<17} {objects:>6} {capacity:>6} {:>6}", spec.name, spec.object_size.get())?;
+            write!(out, " {objects_per_slab:>4} {:>4} : tunables    0    0    0", spec.order.pages().get())?;
+            writeln!(out, " : slabdata {slabs:>6} {slabs:>6}      0")
+        },
+    )
 }

@@ -26,8 +26,8 @@ pub fn render_zoneinfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
 /// Levels of a node, which stand under the first zone that it has memory in.
 fn render_node_stats<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, node: NodeId) -> Result {
     writeln!(out, "  per-node stats")?;
-    let (slab, pending) = (mm.pages().slab_levels(node), mm.write_pending(Some(node)));
-    let isolated = |of| zones_of(mm, node).map(|zone| mm.pages().zone_lru(zone.id()).isolated(of)).sum();
+    let (slab, pending) = (mm.pages().slab().slab_levels(node), mm.write_pending(Some(node)));
+    let isolated = |of| zones_of(mm, node).map(|zone| mm.pages().lru().zone_lru(zone.id()).isolated(of)).sum();
     for (name, value) in [
         ("nr_inactive_anon", mm.lru_pages(node, LruList::InactiveAnon)),
         ("nr_active_anon", mm.lru_pages(node, LruList::ActiveAnon)),
@@ -76,12 +76,12 @@ fn render_counters<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, zone: &Zone) -> 
     for (name, value) in [
         ("nr_free_pages", zone.free()),
         ("nr_free_pages_blocks", zone.free_in_pageblocks()),
-        ("nr_zone_inactive_anon", mm.pages().zone_lru(zone.id()).pages(LruList::InactiveAnon)),
-        ("nr_zone_active_anon", mm.pages().zone_lru(zone.id()).pages(LruList::ActiveAnon)),
-        ("nr_zone_inactive_file", mm.pages().zone_lru(zone.id()).pages(LruList::InactiveFile)),
-        ("nr_zone_active_file", mm.pages().zone_lru(zone.id()).pages(LruList::ActiveFile)),
-        ("nr_zone_unevictable", mm.pages().zone_lru(zone.id()).pages(LruList::Unevictable)),
-        ("nr_zone_write_pending", mm.pages().zone_write_pending(zone.id()).total()),
+        ("nr_zone_inactive_anon", mm.pages().lru().zone_lru(zone.id()).pages(LruList::InactiveAnon)),
+        ("nr_zone_active_anon", mm.pages().lru().zone_lru(zone.id()).pages(LruList::ActiveAnon)),
+        ("nr_zone_inactive_file", mm.pages().lru().zone_lru(zone.id()).pages(LruList::InactiveFile)),
+        ("nr_zone_active_file", mm.pages().lru().zone_lru(zone.id()).pages(LruList::ActiveFile)),
+        ("nr_zone_unevictable", mm.pages().lru().zone_lru(zone.id()).pages(LruList::Unevictable)),
+        ("nr_zone_write_pending", mm.pages().cache().zone_write_pending(zone.id()).total()),
         ("nr_free_cma", zone.free_of_type(Migratetype::Cma)),
     ] {
         writeln!(out, "      {name:<12} {value}")?;

@@ -1,6 +1,6 @@
 //! Counters over time, and the phases of a run with the counters at both ends.
 
-use order9_units::Nanos;
+use order9_units::{CounterMeaning, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Columns of `counters.parquet` that are no counters.
@@ -23,6 +23,8 @@ pub struct Counters {
 pub struct Counter {
     /// Name of the counter in /proc/vmstat.
     pub name: String,
+    /// Unit of the values, and whether they are levels; `None` in a run that was stored before runs kept it.
+    pub meaning: Option<CounterMeaning>,
     /// Values of the counter, one for each time.
     pub values: Vec<u64>,
 }
@@ -31,10 +33,11 @@ impl Counters {
     /// Start of the names of counters that Linux does not have.
     pub const OWN_PREFIX: &'static str = "order9_";
 
-    /// Counters called `names`, no row yet.
-    pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
-        let columns = names.into_iter().map(|name| Counter { name: name.into(), values: Vec::new() });
-        Self { times: Vec::new(), columns: columns.collect() }
+    /// Counters by name and meaning, no row yet.
+    pub fn new<S: Into<String>>(counters: impl IntoIterator<Item = (S, CounterMeaning)>) -> Self {
+        let column =
+            |(name, meaning): (S, _)| Counter { name: name.into(), meaning: Some(meaning), values: Vec::new() };
+        Self { times: Vec::new(), columns: counters.into_iter().map(column).collect() }
     }
 
     /// Adds a row.

@@ -1,18 +1,19 @@
 //! Loads a run directory. Checksums are verified before anything is parsed: damage is named, never interpreted.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use order9_units::Nanos;
+use order9_units::{CounterMeaning, Nanos};
 use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result as TableResult};
 
 use crate::counters::RESERVED;
 use crate::manifest::{Cell, Manifest};
 use crate::table::{Group, TableReader};
-use crate::tables::{COUNTERS, EDGES, LATENCIES};
+use crate::tables::{COUNTERS, EDGES, LATENCIES, MEANINGS};
 use crate::{Counter, Counters, Digest, OperationId, Phase, ReadError, Run, Sample, Traces};
 
 /// Name of the manifest.
@@ -188,6 +189,7 @@ fn take_counters(table: &TableReader, group: &Group<'_>, runs: &mut [Run]) -> Ta
     }
     let times = group.numbers("at_ns")?.into_iter().skip(ends).map(Nanos::new).collect();
     run.counters = Counters { times, columns: Vec::new() };
+    let meanings = meanings(table)?;
     for name in table.names().into_iter().filter(|name| !RESERVED.contains(&name.as_str())) {
         let values = group.maybe_numbers(&name)?;
         if values.iter().all(Option::is_none) {
@@ -200,9 +202,21 @@ fn take_counters(table: &TableReader, group: &Group<'_>, runs: &mut [Run]) -> Ta
             phase.at_begin.push(pair[0]);
             phase.at_end.push(pair[1]);
         }
-        run.counters.columns.push(Counter { name, values: readings });
+        run.counters.columns.push(Counter { meaning: meanings.get(name.as_str()).copied(), name, values: readings });
     }
     Ok(())
+}
+
+/// Meanings of counters by name. A run that was stored before runs kept them has none.
+fn meanings(table: &TableReader) -> TableResult<BTreeMap<&str, CounterMeaning>> {
+    let lines = table.note(MEANINGS).into_iter().flat_map(str::lines);
+    let meaning = |line| {
+        let (name, meaning) = str::split_once(line, '\t')?;
+        Some((name, meaning.parse().ok()?))
+    };
+    let problem =
+        |line: &str| wrong(format!("{MEANINGS}: expected `name, tab, event of UNIT or level of UNIT`, found {line:?}"));
+    lines.map(|line| meaning(line).ok_or_else(|| problem(line))).collect()
 }
 
 /// Checks that stored runs satisfy the rules of a writer.

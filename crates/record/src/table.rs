@@ -7,6 +7,7 @@ use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Phy
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -43,10 +44,11 @@ pub(crate) struct TableWriter<'a> {
 }
 
 impl<'a> TableWriter<'a> {
-    pub(crate) fn new(sink: &'a mut Sink, columns: &[(&str, Kind)]) -> Result<Self> {
+    /// A table whose file says `notes` besides, by key.
+    pub(crate) fn new(sink: &'a mut Sink, columns: &[(&str, Kind)], notes: Vec<KeyValue>) -> Result<Self> {
         let fields = columns.iter().map(|&(name, kind)| field(name, kind)).collect::<Result<Vec<TypePtr>>>()?;
         let schema = Type::group_type_builder("order9").with_fields(fields).build()?;
-        let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties(columns)?))?;
+        let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties(columns, notes)?))?;
         Ok(Self { writer, kinds: columns.iter().map(|&(_, kind)| kind).collect() })
     }
 
@@ -91,11 +93,12 @@ fn field(name: &str, kind: Kind) -> Result<TypePtr> {
 }
 
 /// Counters and times grow by little: their differences are short. Texts repeat, which dictionaries are for.
-fn properties(columns: &[(&str, Kind)]) -> Result<WriterProperties> {
+fn properties(columns: &[(&str, Kind)], notes: Vec<KeyValue>) -> Result<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_offset_index_disabled(true);
+        .set_offset_index_disabled(true)
+        .set_key_value_metadata((!notes.is_empty()).then_some(notes));
     for &(name, kind) in columns {
         if matches!(kind, Kind::Number | Kind::MaybeNumber) {
             let path = ColumnPath::from(name);
@@ -119,6 +122,12 @@ impl TableReader {
     pub(crate) fn names(&self) -> Vec<String> {
         let schema = self.0.metadata().file_metadata().schema_descr();
         schema.columns().iter().map(|column| column.name().to_owned()).collect()
+    }
+
+    /// The note of the file under `key`.
+    pub(crate) fn note(&self, key: &str) -> Option<&str> {
+        let notes = self.0.metadata().file_metadata().key_value_metadata()?;
+        notes.iter().find(|note| note.key == key)?.value.as_deref()
     }
 
     /// All row groups, in order.

@@ -1,7 +1,9 @@
 //! The two tables of a run directory: `latencies.parquet` and `counters.parquet`. A row group is of one cell.
 
+use order9_units::CounterMeaning;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
+use parquet::file::metadata::KeyValue;
 
 use crate::files::{Files, Sink};
 use crate::table::{Kind, TableWriter, Values};
@@ -31,7 +33,7 @@ fn latencies(sink: &mut Sink, runs: &[Run]) -> Result<()> {
         ("value", Kind::Real),
         ("unit", Kind::Text),
     ];
-    let mut table = TableWriter::new(sink, &columns)?;
+    let mut table = TableWriter::new(sink, &columns, Vec::new())?;
     for run in runs {
         // The bytes of a text are shared by all its rows.
         let names: Vec<ByteArray> = run.operations.iter().map(|each| each.name.as_str().into()).collect();
@@ -66,12 +68,12 @@ fn counters(sink: &mut Sink, runs: &[Run]) -> Result<()> {
         ("phase", Kind::Text),
         ("edge", Kind::Text),
     ];
-    let columns: Vec<_> = fixed.into_iter().chain(names.iter().map(|name| (*name, Kind::MaybeNumber))).collect();
-    let mut table = TableWriter::new(sink, &columns)?;
+    let columns: Vec<_> = fixed.into_iter().chain(names.iter().map(|(name, _)| (*name, Kind::MaybeNumber))).collect();
+    let mut table = TableWriter::new(sink, &columns, vec![meanings(&names)])?;
     for run in runs {
         let rows = 2 * run.phases.len() + run.counters.times.len();
         if rows > 0 {
-            let counters = names.iter().map(|name| match run.counters.position(name) {
+            let counters = names.iter().map(|(name, _)| match run.counters.position(name) {
                 Some(index) => Values::Number(values(run, index, &run.counters.columns[index])),
                 None => Values::Nothing(rows),
             });
@@ -81,11 +83,19 @@ fn counters(sink: &mut Sink, runs: &[Run]) -> Result<()> {
     table.finish()
 }
 
-/// Names of the counters of all runs, each once, in the order in which they are first met.
-fn all_counters(runs: &[Run]) -> Vec<&str> {
+/// Counters of all runs by name and meaning, each once, in the order in which they are first met.
+fn all_counters(runs: &[Run]) -> Vec<(&str, Option<CounterMeaning>)> {
     let mut seen = std::collections::BTreeSet::new();
     let columns = runs.iter().flat_map(|run| &run.counters.columns);
-    columns.map(|column| column.name.as_str()).filter(|name| seen.insert(*name)).collect()
+    columns.map(|column| (column.name.as_str(), column.meaning)).filter(|(name, _)| seen.insert(*name)).collect()
+}
+
+/// Key of the meanings of counters among the notes of `counters.parquet`: a line for each, its name and its meaning.
+pub(crate) const MEANINGS: &str = "order9.counters";
+
+fn meanings(counters: &[(&str, Option<CounterMeaning>)]) -> KeyValue {
+    let known = counters.iter().filter_map(|(name, meaning)| Some(format!("{name}\t{}\n", (*meaning)?)));
+    KeyValue::new(MEANINGS.to_owned(), known.collect::<String>())
 }
 
 /// The columns that say where in a run each row is: both ends of all phases, then the readings.

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use order9_report::picture::{png, svg};
-use order9_report::plot::{Chart, Line, Mark, Metric, Panel, Readings, Size, Style};
-use order9_units::{Bytes, Nanos};
+use order9_report::plot::{Chart, Line, Mark, Metric, Panel, Reading, Readings, Size, Style};
+use order9_units::{Bytes, CounterMeaning, CounterUnit, Nanos};
 
 fn seconds(seconds: u64) -> Nanos {
     Nanos::new(seconds * 1_000_000_000)
@@ -19,7 +19,12 @@ fn panel(metric: &str, style: Style) -> Panel {
     let series = |slope: u64| {
         let free: Vec<u64> = (0..=60).map(|second| (1 << 18) + second * slope * 1000).collect();
         let scanned: Vec<u64> = (0..=60).map(|second| second * second * slope).collect();
-        let counters = vec![("nr_free_pages", free.as_slice()), ("pgscan_kswapd", scanned.as_slice())];
+        let level = Some(CounterMeaning::level(CounterUnit::Pages));
+        let event = Some(CounterMeaning::event(CounterUnit::Pages));
+        let counters = vec![
+            Reading { name: "nr_free_pages", meaning: level, values: &free },
+            Reading { name: "pgscan_kswapd", meaning: event, values: &scanned },
+        ];
         let readings = Readings { times: &times, counters, memory: Some(Bytes::from_gib(4)) };
         metric.evaluate(&readings).expect("there are such counters")
     };

@@ -33,7 +33,7 @@ impl Laws {
     pub(crate) fn check_step(&mut self, mm: &Mm<Vec<Event>>, op: Op, events: &[Event]) -> Result<(), Difference> {
         let now = boosts(mm);
         let before = std::mem::replace(&mut self.boosts, now);
-        for (zone, (&now, &before)) in mm.zones().iter().zip(self.boosts.iter().zip(&before)) {
+        for (zone, (&now, &before)) in mm.frames().zones().iter().zip(self.boosts.iter().zip(&before)) {
             let fragmenting = events.iter().filter(
                 |event| matches!(event, Event::Frame(FrameEvent::Extfrag(event)) if event.zone == zone.id() && event.is_fragmenting()),
             );
@@ -76,7 +76,7 @@ impl Laws {
             format!("{cma} now, {} at boot", self.cma)
         })?;
         let rounded = mm.policy().frames.highatomic.limit_rounded;
-        for zone in mm.zones() {
+        for zone in mm.frames().zones() {
             let (hundredth, block) = (zone.managed() / 100, PAGEBLOCK_PAGES.get());
             let limit = if rounded { hundredth.next_multiple_of(block) } else { hundredth + block };
             let reserved = zone.reserved_highatomic();
@@ -90,7 +90,7 @@ impl Laws {
 
 /// A block comes from a zone of the class asked for, and of the node where only that may serve.
 fn check_place(mm: &Mm<Vec<Event>>, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Difference> {
-    let zone = mm.zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
+    let zone = mm.frames().zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
     require(zone.kind() <= gfp.highest_zone(), "no block comes from above the class asked for", || {
         format!("{pfn} in {} for {gfp:?}", zone.kind())
     })?;
@@ -104,8 +104,8 @@ fn check_place(mm: &Mm<Vec<Event>>, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Di
 
 /// Checks that the CPU's lists exceed their size by at most one block after `pfn` was freed to them.
 fn check_cache_size(mm: &Mm<Vec<Event>>, pfn: Pfn, cpu: usize) -> Result<(), Difference> {
-    let zone = mm.zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
-    let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frame(pfn), mm.frames().pcps(zone.id()).get(cpu)) else {
+    let zone = mm.frames().zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
+    let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frames().frame(pfn), mm.frames().pcps(zone.id()).get(cpu)) else {
         return Ok(());
     };
     let largest = match mm.policy().frames.pcp.lists {
@@ -119,10 +119,10 @@ fn check_cache_size(mm: &Mm<Vec<Event>>, pfn: Pfn, cpu: usize) -> Result<(), Dif
 }
 
 fn boosts<T: order9_mm::trace::Tracer>(mm: &Mm<T>) -> Vec<u64> {
-    mm.zones().iter().map(order9_mm::Zone::boost).collect()
+    mm.frames().zones().iter().map(order9_mm::Zone::boost).collect()
 }
 
 fn cma_blocks<T: order9_mm::trace::Tracer>(mm: &Mm<T>, pageblocks: &[Pfn]) -> usize {
-    let is_cma = |pfn: &&Pfn| mm.pageblock(**pfn).is_some_and(|block| block.migratetype == Migratetype::Cma);
+    let is_cma = |pfn: &&Pfn| mm.frames().pageblock(**pfn).is_some_and(|block| block.migratetype == Migratetype::Cma);
     pageblocks.iter().filter(is_cma).count()
 }

@@ -48,8 +48,8 @@ impl Pair {
         let mut mm = builder.boot();
         // The machines are so small that they start without huge pages, and keep less memory free than the naive allocator.
         mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
-        let oracle = Oracle::boot(&layout, case.policy(), mm.zones().iter().map(order9_mm::Zone::id));
-        let pageblocks = mm.zones().iter().flat_map(|zone| {
+        let oracle = Oracle::boot(&layout, case.policy(), mm.frames().zones().iter().map(order9_mm::Zone::id));
+        let pageblocks = mm.frames().zones().iter().flat_map(|zone| {
             let PfnRange { start, end } = zone.span();
             let aligned = PfnRange::new(start.align_down(Order::PAGEBLOCK), end);
             aligned.iter().step_by(PAGEBLOCK_PAGES.get() as usize).map(move |pfn| pfn.max(start)).collect::<Vec<_>>()
@@ -71,7 +71,7 @@ impl Pair {
     /// What they differ in.
     pub fn apply(&mut self, op: Op) -> Result<(), Difference> {
         self.step(op)?;
-        let (engine, oracle) = (self.mm.tracer_mut(), &mut self.oracle.events);
+        let (engine, oracle) = (self.mm.phys_mut().tracer_mut(), &mut self.oracle.events);
         if let Some(at) = (0..engine.len().max(oracle.len())).find(|&at| engine.get(at) != oracle.get(at)) {
             return Err(format!("event {at}: engine {:?}, oracle {:?}", engine.get(at), oracle.get(at)));
         }
@@ -124,7 +124,7 @@ impl Pair {
             }
             Op::SetMovable { nth, on } => {
                 if let Some((_, pfn)) = pick(&self.live, nth) {
-                    let done = self.mm.set_movable_content(pfn, on).is_ok();
+                    let done = self.mm.phys_mut().set_movable_content(pfn, on).is_ok();
                     agree!(done, self.oracle.set_movable_content(pfn.get(), on), "content of {pfn}");
                 }
             }
@@ -135,7 +135,7 @@ impl Pair {
                 }
             }
             Op::Drain => {
-                self.mm.drain_all();
+                self.mm.phys_mut().drain_all();
                 self.oracle.drain_all();
             }
             Op::IsolateFree { .. } | Op::ReleaseFree { .. } | Op::IsolateBlock { .. } | Op::UnisolateBlock { .. } => {
@@ -224,7 +224,7 @@ impl Pair {
         for &pfn in &self.pageblocks {
             self.compare_pageblock(pfn)?;
         }
-        for (node, asked) in self.mm.nodes().zip(&self.oracle.kswapd) {
+        for (node, asked) in self.mm.frames().nodes().zip(&self.oracle.kswapd) {
             agree!(self.mm.phys().kswapd_request(node), *asked, "what kswapd {} is asked for", node);
         }
         agree!(self.mm.phys().min_free_kbytes(), self.oracle.min_free_kbytes, "min_free_kbytes");
@@ -234,11 +234,11 @@ impl Pair {
     }
 
     fn compare_zone(&self, z: usize) -> Result<(), Difference> {
-        let (engine, oracle) = (&self.mm.zones()[z], &self.oracle.zones[z]);
+        let (engine, oracle) = (&self.mm.frames().zones()[z], &self.oracle.zones[z]);
         let kind = oracle.kind;
         for order in Order::all() {
             for mt in Migratetype::ALL {
-                let list = self.mm.free_list(engine.id(), order, mt).map(Pfn::get);
+                let list = self.mm.frames().free_list(engine.id(), order, mt).map(Pfn::get);
                 let expected = oracle.lists[order.index()][mt.index()].iter().copied();
                 agree!(list.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{kind} list {order} {mt}");
                 let blocks = engine.areas()[order.index()].blocks[mt.index()] as usize;
@@ -263,7 +263,8 @@ impl Pair {
     }
 
     fn compare_pageblock(&self, start: Pfn) -> Result<(), Difference> {
-        let block = self.mm.pageblock(start).ok_or_else(|| format!("the engine has no pageblock at {start}"))?;
+        let block =
+            self.mm.frames().pageblock(start).ok_or_else(|| format!("the engine has no pageblock at {start}"))?;
         let counts = Counts {
             free: block.free,
             movable: block.movable(),
@@ -277,15 +278,15 @@ impl Pair {
         let whole = start.align_down(Order::PAGEBLOCK);
         for pfn in PfnRange::of(whole, PAGEBLOCK_PAGES).iter() {
             let frame = self.oracle.frame(pfn.get());
-            agree!(self.mm.frame(pfn), state(frame, pfn), "frame {pfn}");
+            agree!(self.mm.frames().frame(pfn), state(frame, pfn), "frame {pfn}");
             let movable = matches!(frame, Frame::Live { first, movable_content: true, .. } if first == pfn.get());
-            agree!(self.mm.has_movable_content(pfn), movable, "content of {pfn}");
+            agree!(self.mm.phys().has_movable_content(pfn), movable, "content of {pfn}");
         }
         Ok(())
     }
 
     fn compare_counters(&self) -> Result<(), Difference> {
-        let (engine, oracle) = (self.mm.frame_counters(), &self.oracle.tally);
+        let (engine, oracle) = (self.mm.frames().counters(), &self.oracle.tally);
         agree!(engine.pgalloc, oracle.pgalloc, "pgalloc");
         agree!(engine.pgfree, oracle.pgfree, "pgfree");
         agree!(self.mm.frames().numa_counters(), &oracle.numa[..], "numa");

@@ -17,11 +17,11 @@ fn order(n: u8) -> Order {
 }
 
 fn zone(mm: &Traced, kind: ZoneKind) -> &order9_mm::Zone {
-    mm.zones().iter().find(|zone| zone.kind() == kind).expect("the machine has the zone")
+    mm.frames().zones().iter().find(|zone| zone.kind() == kind).expect("the machine has the zone")
 }
 
 fn extfrag(mm: &mut Traced) -> Vec<Extfrag> {
-    let events = core::mem::take(mm.tracer_mut());
+    let events = core::mem::take(mm.phys_mut().tracer_mut());
     events
         .into_iter()
         .filter_map(|event| if let Event::Frame(FrameEvent::Extfrag(event)) = event { Some(event) } else { None })
@@ -86,9 +86,9 @@ fn first_unmovable_page_takes_a_whole_largest_block() {
     assert_eq!(normal.boost(), 0);
     let first = pfn.align_down(Order::MAX);
     for block in [first, first + PAGEBLOCK_PAGES] {
-        assert_eq!(mm.pageblock(block).map(|block| block.migratetype), Some(Unmovable));
+        assert_eq!(mm.frames().pageblock(block).map(|block| block.migratetype), Some(Unmovable));
     }
-    let lengths = Order::all().map(|order| mm.free_list(normal.id(), order, Unmovable).count());
+    let lengths = Order::all().map(|order| mm.frames().free_list(normal.id(), order, Unmovable).count());
     assert_eq!(lengths.collect::<Vec<_>>(), [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
     mm.check().expect("every law holds");
 }
@@ -131,7 +131,7 @@ fn a_whole_pageblock_in_dma32_spares_normal() {
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].fallback_order, Order::PAGEBLOCK);
     assert!(!events[0].is_fragmenting());
-    assert!(mm.zones().iter().all(|zone| zone.boost() == 0));
+    assert!(mm.frames().zones().iter().all(|zone| zone.boost() == 0));
     assert_eq!(mm.phys().kswapd_request(NodeId(0)), None);
     mm.check().expect("every law holds");
 }
@@ -170,7 +170,7 @@ fn boost_stops_at_its_cap() {
         if kind != ZoneKind::Dma {
             fragment(&mut mm, gfp, 1);
             assert_eq!(zone(&mm, kind).boost(), cap, "{kind}");
-            assert_eq!(mm.frame_counters().boost_saturated, if kind == ZoneKind::Normal { 1 } else { 2 });
+            assert_eq!(mm.frames().counters().boost_saturated, if kind == ZoneKind::Normal { 1 } else { 2 });
         }
     }
     mm.check().expect("every law holds");
@@ -182,7 +182,7 @@ fn recomputed_watermarks_end_every_boost() {
     extfrag(&mut mm);
     fragment(&mut mm, Gfp::GFP_KERNEL, 3);
     mm.phys_mut().set_watermark_scale_factor(10);
-    assert!(mm.zones().iter().all(|zone| zone.boost() == 0));
+    assert!(mm.frames().zones().iter().all(|zone| zone.boost() == 0));
 }
 
 /// The machine with `free` pages of zone Normal free, as many as possible in order-9 blocks, and no other memory.

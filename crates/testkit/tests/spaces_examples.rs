@@ -112,9 +112,9 @@ fn a_pinned_page_survives_munmap_until_unpinned() {
     mm.pin(page).expect("it is allocated");
     mm.munmap(space, start, PAGE_SIZE, CPU).expect("it is mapped");
     mm.check().expect("every law holds");
-    let free = mm.frame_counters().pgfree;
+    let free = mm.frames().counters().pgfree;
     assert_eq!(mm.unpin(page), Ok(true));
-    assert_eq!(mm.frame_counters().pgfree, free + 1);
+    assert_eq!(mm.frames().counters().pgfree, free + 1);
     mm.check().expect("every law holds");
 }
 

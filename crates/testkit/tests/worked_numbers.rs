@@ -23,8 +23,11 @@ fn boot(layout: &Layout, policy: Policy) -> Mm {
 fn watermarks_of_the_reference_machine() {
     let mm = boot(&machine_a(0), linux_5_3());
     assert_eq!(mm.phys().min_free_kbytes(), 67_584);
-    assert_eq!(mm.zones().iter().map(order9_mm::Zone::managed).collect::<Vec<_>>(), [3_840, 779_264, 3_358_720]);
-    let marks = mm.zones().iter().map(order9_mm::Zone::watermarks).collect::<Vec<_>>();
+    assert_eq!(
+        mm.frames().zones().iter().map(order9_mm::Zone::managed).collect::<Vec<_>>(),
+        [3_840, 779_264, 3_358_720]
+    );
+    let marks = mm.frames().zones().iter().map(order9_mm::Zone::watermarks).collect::<Vec<_>>();
     assert_eq!(marks[0], Watermarks { min: 15, low: 18, high: 21 });
     assert_eq!(marks[1], Watermarks { min: 3_178, low: 3_972, high: 4_766 });
     assert_eq!(marks[2], Watermarks { min: 13_701, low: 17_126, high: 20_551 });
@@ -38,7 +41,7 @@ fn watermarks_of_the_reference_machine() {
 #[test]
 fn lowmem_reserves_of_the_reference_machine() {
     let mm = boot(&machine_a(0), linux_5_3());
-    let rows = mm.zones().iter().map(order9_mm::Zone::lowmem_reserve).collect::<Vec<_>>();
+    let rows = mm.frames().zones().iter().map(order9_mm::Zone::lowmem_reserve).collect::<Vec<_>>();
     assert_eq!(rows, [[0, 3_044, 16_164, 16_164], [0, 0, 13_120, 13_120], [0, 0, 0, 0]]);
 }
 
@@ -55,7 +58,7 @@ fn a_huge_page_counts_its_tail_against_the_mark() {
         pfn += order.pages();
     }
     let mm = builder.finish();
-    let zone = &mm.zones()[2];
+    let zone = &mm.frames().zones()[2];
     let flags = AllocFlags {
         mark: Mark::Low,
         no_watermarks: false,
@@ -85,7 +88,8 @@ fn zonelists_go_by_node_first() {
 fn per_cpu_lists_of_the_reference_machine() {
     let sizes = |policy: Policy| {
         let mm = boot(&machine_a(1), policy);
-        mm.zones()
+        mm.frames()
+            .zones()
             .iter()
             .map(|zone| {
                 let pcp = mm.frames().pcps(zone.id())[0];
@@ -103,12 +107,12 @@ fn per_cpu_lists_of_the_reference_machine() {
 fn splitting_the_largest_block_leaves_one_of_every_order() {
     let mut mm = boot(&tiny(16, 0), linux_5_3());
     let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("all memory is free");
-    let zone = mm.zones()[0].id();
+    let zone = mm.frames().zones()[0].id();
     for order in Order::all().rev().skip(1) {
-        let list = mm.free_list(zone, order, Movable).collect::<Vec<_>>();
+        let list = mm.frames().free_list(zone, order, Movable).collect::<Vec<_>>();
         assert_eq!(list, [pfn + order.pages()], "the upper half stays behind at order {order}");
     }
-    assert_eq!(mm.free_list(zone, Order::MAX, Movable).count(), 7);
+    assert_eq!(mm.frames().free_list(zone, Order::MAX, Movable).count(), 7);
 }
 
 type Traced = Mm<Vec<Event>>;
@@ -145,17 +149,17 @@ fn one_candidate(old: Migratetype, largest: u8, free: u64, movable: u64) -> Trac
 
 /// Takes one page that no list of its own type can serve; says where it came from.
 fn take(mm: &mut Traced, gfp: Gfp) -> (Pfn, Extfrag) {
-    mm.tracer_mut().clear();
+    mm.phys_mut().tracer_mut().clear();
     let pfn = mm.alloc_fast(&Request::new(Order::ZERO, gfp)).expect("memory is free above the low mark");
     mm.check().expect("every law holds");
-    let mut events = core::mem::take(mm.tracer_mut()).into_iter();
+    let mut events = core::mem::take(mm.phys_mut().tracer_mut()).into_iter();
     let extfrag =
         events.find_map(|event| if let Event::Frame(FrameEvent::Extfrag(event)) = event { Some(event) } else { None });
     (pfn, extfrag.expect("no page was on the own lists"))
 }
 
 fn block_type(mm: &Traced, pfn: Pfn) -> Migratetype {
-    mm.pageblock(pfn).expect("the block is in the zone").migratetype
+    mm.frames().pageblock(pfn).expect("the block is in the zone").migratetype
 }
 
 #[test]
@@ -164,8 +168,8 @@ fn a_block_with_few_compatible_pages_lends_its_free_pages_and_keeps_its_type() {
     let (pfn, event) = take(&mut mm, Gfp::GFP_KERNEL);
     assert_eq!((event.pfn, event.fallback_order, event.change_ownership), (TINY_START, order(6), false));
     assert_eq!(block_type(&mm, pfn), Movable);
-    assert_eq!(mm.zones()[0].free_of_type(Unmovable), 99);
-    assert_eq!(mm.zones()[0].boost(), PAGEBLOCK_PAGES.get());
+    assert_eq!(mm.frames().zones()[0].free_of_type(Unmovable), 99);
+    assert_eq!(mm.frames().zones()[0].boost(), PAGEBLOCK_PAGES.get());
 }
 
 #[test]
@@ -174,8 +178,8 @@ fn a_block_with_half_its_pages_free_or_compatible_is_claimed() {
     let (pfn, event) = take(&mut mm, Gfp::GFP_KERNEL);
     assert!(event.change_ownership && event.is_fragmenting());
     assert_eq!(block_type(&mm, pfn), Unmovable);
-    assert_eq!(mm.zones()[0].free_of_type(Unmovable), 199);
-    assert_eq!(mm.zones()[0].boost(), PAGEBLOCK_PAGES.get(), "the boost comes before the claim");
+    assert_eq!(mm.frames().zones()[0].free_of_type(Unmovable), 199);
+    assert_eq!(mm.frames().zones()[0].boost(), PAGEBLOCK_PAGES.get(), "the boost comes before the claim");
 }
 
 #[test]
@@ -193,5 +197,5 @@ fn a_movable_page_takes_the_smallest_foreign_block() {
     assert_eq!(event.fallback_order, Order::ZERO);
     assert!(pfn >= TINY_START + PAGEBLOCK_PAGES);
     assert_eq!(block_type(&mm, pfn), Unmovable);
-    assert_eq!(mm.zones()[0].free_of_type(Movable), 0, "only the page itself was taken");
+    assert_eq!(mm.frames().zones()[0].free_of_type(Movable), 0, "only the page itself was taken");
 }

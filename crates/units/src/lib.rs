@@ -6,6 +6,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod counter;
 mod length;
 pub mod metrics;
 mod migratetype;
@@ -15,6 +16,7 @@ mod pfn;
 mod thp;
 mod zone;
 
+pub use counter::{CounterKind, CounterMeaning, CounterMeaningError, CounterUnit};
 pub use length::{Bytes, BytesError, Nanos, Pages};
 pub use migratetype::{Migratetype, MigratetypeError};
 pub use nodemask::{NodeMask, write_list};

@@ -35,7 +35,7 @@ impl Idx {
         Self(self.0 & !(1 << order.get()))
     }
 
-    /// So many frames on.
+    /// The frame so many further on.
     pub const fn plus(self, frames: u32) -> Self {
         Self(self.0 + frames)
     }

@@ -75,7 +75,7 @@ impl<S: Storage> FrameTable<S> {
         self.words.get(idx.at()).copied().unwrap_or(Word::HOLE)
     }
 
-    /// How many of the `len` frames from `idx` on, up to the first that does not, have words of this kind.
+    /// Number of the `len` frames from `idx` on that have words of this kind, up to the first that does not.
     #[inline]
     pub fn leading(&self, idx: Idx, len: Pages, kind: impl Fn(Word) -> bool) -> Pages {
         let words = &self.words[idx.at()..idx.at() + len.get() as usize];

@@ -37,7 +37,7 @@ pub enum Flag {
     CountedImmovable = 1 << 10,
     /// Content that compaction may move: an LRU page or a movable-driver page.
     MovableContent = 1 << 11,
-    /// Somebody holds a long-term pin.
+    /// A long-term pin holds the frame.
     Pinned = 1 << 12,
     /// Taken off its LRU by reclaim or compaction.
     Isolated = 1 << 13,

@@ -1,6 +1,6 @@
 //! Switches for what differs between releases about free pages: fallback between types, and per-CPU lists.
 
-/// How a request whose own lists are empty takes from another type.
+/// Rule by which a request whose own lists are empty takes from another type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FallbackPolicy {
     /// Order in which candidate blocks are searched.
@@ -37,7 +37,7 @@ pub enum ClaimRule {
     CompatibleHalf,
 }
 
-/// Where requests are served so that there is less to compact; order9's own.
+/// Requests that are served so that there is less to compact; order9's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocPolicy {
     /// Movable requests are served from the fullest pageblock that could be emptied.

@@ -17,7 +17,7 @@ pub struct WatermarkPolicy {
     pub min_free_kbytes_max: u64,
     /// Order-0 requests pass by a test without reserve rights first. 4.7+.
     pub quick_test: QuickTest,
-    /// How urgent requests get at reserves.
+    /// Way of urgent requests to reserves.
     pub reserve_rights: ReserveRights,
 }
 

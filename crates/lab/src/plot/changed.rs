@@ -1,11 +1,11 @@
 //! Quantities that can be plotted: counters that changed during a run, and operations with samples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use order9_record::Loaded;
-use order9_report::compare::Counters;
 
 use super::{PlotChoice, PlotError, chosen};
+use crate::tables::counts_events;
 
 /// Counters and operations of a stored run that changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,9 +24,12 @@ pub struct Changed {
 /// A policy or seed that the runs do not have.
 pub fn changed(loaded: &Loaded, choice: &PlotChoice) -> Result<Changed, PlotError> {
     let (runs, _) = chosen(loaded, choice)?;
-    let mut ranges: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    let (mut ranges, mut events) = (BTreeMap::<&str, (u64, u64, u64)>::new(), BTreeSet::<&str>::new());
     for counter in runs.iter().flat_map(|run| &run.counters.columns) {
         let (Some(&low), Some(&high)) = (counter.values.iter().min(), counter.values.iter().max()) else { continue };
+        if counts_events(counter) {
+            events.insert(&counter.name);
+        }
         let range = ranges.entry(&counter.name).or_insert((low, high, 0));
         *range = (range.0.min(low), range.1.max(high), range.2.max(high - low));
     }
@@ -37,7 +40,7 @@ pub fn changed(loaded: &Loaded, choice: &PlotChoice) -> Result<Changed, PlotErro
         }
     }
     let moved = ranges.into_iter().filter(|(_, (_, _, growth))| *growth > 0);
-    let (counters, levels): (Vec<_>, Vec<_>) = moved.partition(|(name, _)| Counters::is_counter(name));
+    let (counters, levels): (Vec<_>, Vec<_>) = moved.partition(|(name, _)| events.contains(name));
     Ok(Changed {
         levels: levels.into_iter().map(|(name, (low, high, _))| (name.to_owned(), low, high)).collect(),
         counters: counters.into_iter().map(|(name, (_, _, growth))| (name.to_owned(), growth)).collect(),

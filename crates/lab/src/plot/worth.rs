@@ -1,10 +1,10 @@
 //! Worth of the switches of an ablation, from a stored run. The titles of its policies tell their roles.
 
 use order9_record::{Loaded, Outcome, Run};
-use order9_report::compare::Counters;
 use order9_report::plot::{SwitchWorth, Worth};
 
 use super::{PlotError, Plotted, subtitle, unknown};
+use crate::tables::counts_events;
 
 /// Change that each switch of an ablation brings to `quantity`: the mean of an operation's samples, or the growth of a
 /// counter. Switches that change most come first.
@@ -50,8 +50,8 @@ pub fn worth(loaded: &Loaded, quantity: &str) -> Result<Plotted<Worth>, PlotErro
 /// Operations and counters of the runs.
 fn quantities(loaded: &Loaded) -> Vec<&str> {
     let operations = loaded.runs.iter().flat_map(|run| &run.operations).map(|operation| operation.name.as_str());
-    let counters = loaded.runs.iter().flat_map(|run| &run.counters.columns).map(|counter| counter.name.as_str());
-    let mut names: Vec<&str> = operations.chain(counters.filter(|name| Counters::is_counter(name))).collect();
+    let counters = loaded.runs.iter().flat_map(|run| &run.counters.columns).filter(|counter| counts_events(counter));
+    let mut names: Vec<&str> = operations.chain(counters.map(|counter| counter.name.as_str())).collect();
     names.sort_unstable();
     names.dedup();
     names

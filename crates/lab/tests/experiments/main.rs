@@ -82,7 +82,12 @@ fn pools_of_huge_pages_stay_pools_from_snapshot_to_snapshot() {
         let (path, mut snapshot) = kept.into_iter().next().expect("fragmented memory is kept");
         let pool = |snapshot: &Snapshot| {
             let policy = plan.policies[0].policy.clone();
-            let pool = import(snapshot, policy, Disk::Present).expect("it can be imported").mm.pages().hugetlb_pool();
+            let pool = import(snapshot, policy, Disk::Present)
+                .expect("it can be imported")
+                .mm
+                .pages()
+                .hugetlb()
+                .hugetlb_pool();
             (pool.total, pool.free)
         };
         assert_eq!(pool(&snapshot), (8, free));

@@ -90,8 +90,8 @@ fn zones_are_those_of_the_host() {
         (ZoneKind::Dma32, 4096, 1_044_480, 782_336, 772_917),
         (ZoneKind::Normal, 1_048_576, 5_505_024, 5_505_024, 5_394_266),
     ];
-    assert_eq!(mm.zones().len(), host.len());
-    for (zone, (kind, start, spanned, present, managed)) in mm.zones().iter().zip(host) {
+    assert_eq!(mm.frames().zones().len(), host.len());
+    for (zone, (kind, start, spanned, present, managed)) in mm.frames().zones().iter().zip(host) {
         assert_eq!((zone.kind(), zone.span().start.get()), (kind, start));
         assert_eq!((zone.span().len(), zone.present()), (Pages::new(spanned), present), "{kind}");
         let off = zone.managed().abs_diff(managed);

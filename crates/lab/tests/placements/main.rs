@@ -92,7 +92,7 @@ fn run(program: &Program, policy: &str, release: Version) -> Result<(), String> 
         Ok(())
     };
     let results = machine.run_program("place", body, |_| ());
-    let at = results.series.names.iter().position(|name| *name == "thp_fault_alloc").expect("it is counted");
+    let at = results.series.position("thp_fault_alloc").expect("it is counted");
     let huge = results.series.rows.last().expect("there is a last reading")[at];
     let mut wrong = wrong.take();
     wrong.extend(program.wrong_huge(release, NODE.bytes(), huge));

@@ -117,7 +117,7 @@ impl Files for Thread {
     async fn close(&self, number: workloads::FileId) -> Result<(), Stop> {
         self.enter().await?;
         let file = self.living("close", number, Errno::Ebadf)?;
-        self.kernel.with(|mm| mm.pages_mut().forget_readahead(file));
+        self.kernel.with(|mm| mm.pages_mut().cache_mut().forget_readahead(file));
         if self.is_on_disk(file) {
             self.kernel.with(|mm| mm.pages_mut().fs_close(file)).map_err(|error| denied("close", error))?;
             self.drop_unlinked();
@@ -166,7 +166,7 @@ impl Files for Thread {
 impl Thread {
     /// Length of a file.
     pub(crate) fn length(&self, file: FileId) -> Bytes {
-        let whole = || self.kernel.look(|mm| mm.pages().file_size(file)).unwrap_or_default().bytes();
+        let whole = || self.kernel.look(|mm| mm.pages().cache().file_size(file)).unwrap_or_default().bytes();
         self.kernel.lengths.borrow().0.get(&file).copied().unwrap_or_else(whole)
     }
 
@@ -177,7 +177,7 @@ impl Thread {
 
     /// Whether this one is.
     fn is_on_disk(&self, file: FileId) -> bool {
-        self.kernel.look(|mm| mm.pages().is_on_disk(file))
+        self.kernel.look(|mm| mm.pages().cache().is_on_disk(file))
     }
 
     /// Opens a file on disk that is to be mapped, if it is one.
@@ -224,7 +224,7 @@ impl Thread {
     /// The file, if it still exists.
     fn living(&self, call: &'static str, file: workloads::FileId, errno: Errno) -> Result<FileId, Stop> {
         let file = file_of(file);
-        let lives = self.kernel.look(|mm| mm.pages().file_size(file).is_some());
+        let lives = self.kernel.look(|mm| mm.pages().cache().file_size(file).is_some());
         if lives { Ok(file) } else { Err(refused(call, errno)) }
     }
 

@@ -38,7 +38,7 @@ impl Thread {
             }
         }
         if end > before {
-            let size = self.kernel.look(|mm| mm.pages().file_size(file)).unwrap_or_default();
+            let size = self.kernel.look(|mm| mm.pages().cache().file_size(file)).unwrap_or_default();
             self.kernel.lengths.borrow_mut().grow(file, end, size);
         }
         Ok(())
@@ -47,7 +47,7 @@ impl Thread {
     /// A write that was to make a file of tmpfs end at `end` came to `written` only: the file ends there, unless others have
     /// changed its size meanwhile.
     fn cut_back(&self, file: FileId, end: Bytes, before: Bytes, written: Bytes) {
-        let size = self.kernel.look(|mm| mm.pages().file_size(file));
+        let size = self.kernel.look(|mm| mm.pages().cache().file_size(file));
         if end > before && size == Some(Pages::from_bytes_ceil(end)) {
             let cut = self.kernel.with(|mm| mm.truncate(file, Pages::from_bytes_ceil(written), self.cpu()));
             // Else it was closed meanwhile.
@@ -59,7 +59,7 @@ impl Thread {
 
     fn grow(&self, file: FileId, end: Bytes) -> Result<(), Stop> {
         let size = Pages::from_bytes_ceil(end);
-        if self.kernel.look(|mm| mm.pages().file_size(file)).is_some_and(|now| size <= now) {
+        if self.kernel.look(|mm| mm.pages().cache().file_size(file)).is_some_and(|now| size <= now) {
             return Ok(());
         }
         self.kernel.with(|mm| mm.truncate(file, size, self.cpu())).map_err(|errno| refused("pwrite", errno))

@@ -113,7 +113,9 @@ fn snapshots_are_of_the_moment() {
     let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let mut machine: Machine = machine(MEMORY, 1, 1);
     let keep = std::rc::Rc::clone(&seen);
-    machine.keep_snapshots(move |name, engine| keep.borrow_mut().push((name.to_owned(), engine.zones()[0].free())));
+    machine.keep_snapshots(move |name, engine| {
+        keep.borrow_mut().push((name.to_owned(), engine.frames().zones()[0].free()));
+    });
     let program = async |sys: order9_machine::Thread| {
         sys.snapshot("before");
         sys.kernel_alloc(block(4)).await?;
@@ -181,7 +183,7 @@ fn memory_is_packed_on_request_and_only_where_there_is_any() {
         |_| (),
     );
     assert_eq!(results.outcome, order9_machine::Outcome::Completed);
-    let at = results.series.names.iter().position(|name| name == "order9_nr_huge_free").expect("it is read");
+    let at = results.series.position("order9_nr_huge_free").expect("it is read");
     let before = results.phases.iter().find(|phase| phase.name == "compact").expect("it began").counters[at];
     assert!(
         counter(&results, "order9_nr_huge_free") >= before + 3,

@@ -98,6 +98,6 @@ const fn kib(n: u64) -> Bytes {
 
 /// The last reading of a counter.
 fn counter(results: &Results, name: &str) -> u64 {
-    let at = results.series.names.iter().position(|known| *known == name).expect("the engine has this counter");
+    let at = results.series.position(name).expect("the engine has this counter");
     results.series.rows.last().expect("there is a last reading")[at]
 }

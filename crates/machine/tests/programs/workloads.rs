@@ -50,7 +50,7 @@ fn fsmark_makes_its_files_in_every_iteration_and_removes_them() {
     let phases: Vec<_> = results.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(phases, ["iteration-1", "iteration-2", "iteration-3", "delete"]);
     let allocated = |at: usize, name: &str| {
-        let column = results.series.names.iter().position(|known| *known == name).expect("it is counted");
+        let column = results.series.position(name).expect("it is counted");
         results.phases[at].counters[column]
     };
     assert_eq!(allocated(3, "nr_shmem") - allocated(0, "nr_shmem"), 3 * 16 * 100);
@@ -91,7 +91,7 @@ fn uptime_ages_memory_for_days_and_keeps_the_state_of_each() {
     let names: Vec<_> = results.operations.iter().map(|operation| operation.name.clone()).collect();
     assert_eq!(names, expected);
     let at_end = |name: &str| {
-        let column = results.series.names.iter().position(|known| *known == name).expect("it is counted");
+        let column = results.series.position(name).expect("it is counted");
         results.phases[3].counters[column]
     };
     // 30 % and 20 % of memory, and what else lives.

@@ -17,7 +17,7 @@ impl<T: Tracer> MmBuilder<T> {
         self.allocate(pfn, Order::PAGEBLOCK, Contents::Fixed)?;
         let head = self.mm.phys.frames.at(pfn);
         self.mm.pages.rmap.make_room(self.mm.phys.frames.table().len());
-        self.mm.pages.adopt(head, Owner::Hugetlb, &mut self.mm.phys);
+        self.mm.pages.rmap.adopt(head, Owner::Hugetlb, &mut self.mm.phys);
         let node = self.mm.phys.node_of(head);
         let pool = self.mm.pages.hugetlb.node(node);
         pool.total += 1;

@@ -9,7 +9,7 @@ use crate::boot::MmBuilder;
 use crate::lru_list::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::page_flags::PageFlag;
-use crate::pages::space::inherited::{ANON, LOCKED, MAPPED};
+use crate::pages::space::inherited::{ANON, LOCKED, MAPPED, UserPageUse};
 use crate::pages::space::pte::{Pte, PteFlag};
 use crate::pages::space::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::shmem::MountId;
@@ -30,15 +30,6 @@ pub enum UserPage {
     DirtyFile,
     /// A page of tmpfs.
     Shmem,
-}
-
-/// Facts about such a page beside its owner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UserPageUse {
-    /// On the active list of its type.
-    pub active: bool,
-    /// Accessed since it was last looked at.
-    pub referenced: bool,
 }
 
 /// Owners of the pages that a machine starts with.
@@ -107,9 +98,10 @@ impl<T: Tracer> MmBuilder<T> {
     fn make_owners(&mut self) {
         const FIRST: &str = "the first of its kind";
         let space = self.mm.create_space().expect(FIRST);
-        let mut file = |home| Filled { file: self.mm.pages.files.create(PAGES_MAX, home).expect(FIRST), pages: 0 };
+        let mut file =
+            |home| Filled { file: self.mm.pages.cache.files.create(PAGES_MAX, home).expect(FIRST), pages: 0 };
         let (devices, tmpfs) = ([file(Home::Device), file(Home::Device)], file(Home::Tmpfs(MountId::INTERNAL)));
-        self.mm.pages.files.ensure(tmpfs.file).open = true;
+        self.mm.pages.cache.files.ensure(tmpfs.file).open = true;
         self.inherited.owners = Some(Owners { space, devices, tmpfs, anon: 0, locked: 0 });
     }
 
@@ -136,7 +128,7 @@ impl<T: Tracer> MmBuilder<T> {
         };
         self.mm.pages.adopt_page(idx, Owner::Anon(Mapping { space, vpn }), list, &mut self.mm.phys);
         self.mm.pages.levels.anon += 1;
-        self.mm.pages.living(space).rss.anon_pages += 1;
+        self.mm.pages.spaces.living(space).rss.anon_pages += 1;
         self.note_use(idx, of);
     }
 
@@ -148,15 +140,15 @@ impl<T: Tracer> MmBuilder<T> {
             && self.mm.pages.map_inherited(&mut self.inherited.tables, at, Pte::present(idx), of, &mut self.mm.phys);
         let (file, index) = if is_mapped { mapped.next() } else { unmapped.next() };
         let list = if of.active { LruList::ActiveFile } else { LruList::InactiveFile };
-        self.mm.pages.files.ensure(file).insert(index, idx);
+        self.mm.pages.cache.files.ensure(file).insert(index, idx);
         self.mm.pages.adopt_page(idx, Owner::File { file, index }, list, &mut self.mm.phys);
         self.mm.pages.levels.file += 1;
         if is_mapped {
             self.mm.pages.map_file_page(space, idx, false, &mut self.mm.phys);
         }
         if page == UserPage::DirtyFile {
-            self.mm.pages.mark_page_dirty(file, index, idx, &mut self.mm.phys);
-            self.mm.pages.files.enqueue(file, Nanos::ZERO);
+            self.mm.pages.cache.mark_page_dirty(file, index, idx, &mut self.mm.phys);
+            self.mm.pages.cache.files.enqueue(file, Nanos::ZERO);
         }
         self.note_use(idx, of);
     }
@@ -165,10 +157,10 @@ impl<T: Tracer> MmBuilder<T> {
         let Some(owners) = &mut self.inherited.owners else { return };
         let (file, index) = owners.tmpfs.next();
         let list = if of.active { LruList::ActiveAnon } else { LruList::InactiveAnon };
-        self.mm.pages.files.ensure(file).insert(index, idx);
+        self.mm.pages.cache.files.ensure(file).insert(index, idx);
         self.mm.pages.adopt_page(idx, Owner::File { file, index }, list, &mut self.mm.phys);
         self.mm.pages.levels.shmem += 1;
-        self.mm.pages.charge(file, 1);
+        self.mm.pages.cache.charge(file, 1);
         self.note_use(idx, of);
     }
 
@@ -196,7 +188,7 @@ impl<T: Tracer> MmBuilder<T> {
         let vmas = [private(ANON, anon, false), private(LOCKED, locked, true), mapped];
         vmas.into_iter().filter(|vma| !vma.range.is_empty()).for_each(|vma| self.mm.pages.insert_vma(space, vma));
         for Filled { file, pages } in devices.into_iter().chain([tmpfs]) {
-            self.mm.pages.files.set_size(file, Pages::new(pages));
+            self.mm.pages.cache.files.set_size(file, Pages::new(pages));
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod inherited;
 use alloc::vec;
 
 use order9_frames::{BuildError, Contents, Frames, IndexTables, Sizes, Tables};
-use order9_units::{Migratetype, Order, Pfn, ZoneKind};
+use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
 
 use crate::Mm;
 use crate::boot::inherited::Inherited;
@@ -32,15 +32,16 @@ use crate::vmstat::Counters;
 use crate::work::Work;
 use crate::workingset::Workingset;
 
-pub use inherited::{UserPage, UserPageUse};
+pub use crate::pages::space::inherited::UserPageUse;
+pub use inherited::UserPage;
 
 /// Builds an [`Mm`]. Every frame that is neither hole nor reserved must be given a state before [`MmBuilder::finish`].
 pub struct MmBuilder<T: Tracer = NoTrace> {
-    pub(crate) mm: Mm<T>,
+    mm: Mm<T>,
     sizes: Sizes,
     /// Frames that have no state yet.
     unassigned: u64,
-    pub(crate) inherited: Inherited,
+    inherited: Inherited,
 }
 
 impl MmBuilder {
@@ -54,7 +55,7 @@ impl MmBuilder {
 }
 
 impl<T: Tracer> MmBuilder<T> {
-    /// The same with a tracer that sees everything from boot on.
+    /// A builder with a tracer that sees everything from boot on.
     ///
     /// # Errors
     /// The first contradiction in `layout`.
@@ -76,6 +77,8 @@ impl<T: Tracer> MmBuilder<T> {
             zones: lru,
             pressure: vec![Pressure::default(); sets],
             workingset: Workingset::new(sets, sizes.frames as u64),
+            batch: LruBatch::default(),
+            locked: NodeId(0),
         };
         let mm = Mm {
             phys: PhysMem {
@@ -172,7 +175,7 @@ impl<T: Tracer> MmBuilder<T> {
     pub fn finish(mut self) -> Mm<T> {
         self.settle_inherited();
         let Self { mut mm, sizes, .. } = self;
-        let index = mm.phys.policy.needs_index().then(|| IndexTables::new(&sizes));
+        let index = needs_index(&mm.phys.policy).then(|| IndexTables::new(&sizes));
         mm.phys.frames.set_up(index);
         if !mm.phys.has_memory_for_thp() {
             mm.phys.settings.thp = ThpSettings::OFF;
@@ -180,7 +183,12 @@ impl<T: Tracer> MmBuilder<T> {
         mm.pages.register_thp_shrinkers(&mm.phys);
         mm.phys.setup_watermarks();
         mm.phys.frames.take_work();
-        (mm.phys.work, mm.pages.lru_batch) = (Work::NONE, LruBatch::default());
+        (mm.phys.work, mm.pages.lru.batch) = (Work::NONE, LruBatch::default());
         mm
     }
+}
+
+/// Whether some switch needs the index of pageblocks.
+fn needs_index(policy: &Policy) -> bool {
+    policy.compaction.uses_index() || policy.frames.alloc.needs_index() || policy.thp.placement.rule().asks_index
 }

@@ -6,29 +6,27 @@ use alloc::format;
 use order9_frames::{Flag, FrameState, Idx, Verdict, Zone, require};
 use order9_units::{Migratetype, Order};
 
-use crate::Mm;
 use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
+use crate::runs::Runs;
 use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Compaction {
     /// Checks that the state of zones is possible, and that every frame of a run is held by it alone, in its zone.
-    pub(crate) fn check_compaction(&self) -> Verdict {
-        self.phys.frames.zones().iter().try_for_each(|zone| self.compaction.check_zone_compaction(zone, &self.phys))?;
-        let mut blocks = 0..self.phys.frames.blocks().len();
+    pub(crate) fn check_compaction(&self, runs: &Runs<CompactControl>, phys: &PhysMem<impl Tracer>) -> Verdict {
+        phys.frames.zones().iter().try_for_each(|zone| self.check_zone_compaction(zone, phys))?;
+        let mut blocks = 0..phys.frames.blocks().len();
         let forgotten = blocks.find(|&block| {
-            self.phys.frames.watch().known_huge.get(block)
-                && !self.phys.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
+            phys.frames.watch().known_huge.get(block)
+                && !phys.is_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()))
         });
         require(forgotten.is_none(), "pageblocks known to begin inside a huge block do", || format!("{forgotten:?}"))?;
-        self.compaction.check_skipped_entries(&self.phys)?;
+        self.check_skipped_entries(phys)?;
         let (mut held, mut claims) = (BTreeSet::new(), BTreeSet::new());
-        self.compact_runs.iter().try_for_each(|run| self.phys.check_run(run, &mut held, &mut claims))
+        runs.iter().try_for_each(|run| phys.check_run(run, &mut held, &mut claims))
     }
-}
 
-impl Compaction {
     /// Checks the cached sequences against their lists, hints and bits.
     fn check_skipped_entries(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut members = 0;

@@ -24,7 +24,7 @@ pub enum FileWork {
     WriteInodes(u64),
 }
 
-/// What files and swap need of the world. Whoever runs the disks tells the engine of the end of every transfer.
+/// Disks as files and swap need them. The world that runs the disks tells the engine of the end of every transfer.
 pub trait Disks {
     /// Lets the time pass that `work` takes the task that does it.
     fn work_on_files(&self, work: FileWork) -> impl Future<Output = ()>;

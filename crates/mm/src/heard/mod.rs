@@ -44,7 +44,7 @@ pub(crate) struct Heard<T> {
 #[derive(Clone, Default)]
 pub(crate) struct ScannedSinceFree {
     /// The set of each zone.
-    pub(crate) set_of: Vec<usize>,
+    set_of: Vec<usize>,
     pub(crate) pages: Vec<u64>,
 }
 
@@ -62,7 +62,7 @@ impl<T> Heard<T> {
         }
     }
 
-    /// The same with another tracer.
+    /// The heard state with another tracer.
     pub(crate) fn with_tracer<U>(self, tracer: U) -> Heard<U> {
         let Self { capture, caught, skipped_entries, costs, known_huge, scanned_since_free, .. } = self;
         Heard { tracer, capture, caught, skipped_entries, costs, known_huge, scanned_since_free }

@@ -7,7 +7,8 @@ use order9_frames::storage::Storage;
 use order9_frames::{FrameTable, Idx, ZoneId};
 use order9_units::{Migratetype, Order};
 
-use crate::compaction::source::free_lists::LOWEST;
+/// Lowest order of free blocks that the search looks at: `PAGE_ALLOC_COSTLY_ORDER`.
+pub(crate) const LOWEST: Order = Order::new(3).unwrap();
 
 /// Orders whose lists are searched.
 const ORDERS: usize = (Order::PAGEBLOCK.get() - LOWEST.get()) as usize;

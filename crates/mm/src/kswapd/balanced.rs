@@ -9,7 +9,7 @@ use crate::kswapd::{GOAL_MIN, Pass};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::{BalancedZones, SlabUnderBoost};
-use crate::reclaim::{DEF_PRIORITY, NodePass};
+use crate::reclaim::NodePass;
 use crate::trace::Tracer;
 
 /// Zones of one pass of kswapd.
@@ -56,11 +56,6 @@ impl UsedPages {
             }
         };
         phys.balanced_zones(pass.node, pass.class).filter(needs).map(|zone| zone.kind()).max()
-    }
-
-    /// Whether a pass at `priority` over the lists of `zone` is worth a try.
-    pub(crate) fn helps(&self, zone: &Zone, priority: u8, phys: &PhysMem<impl Tracer>) -> bool {
-        priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id(), phys)
     }
 }
 

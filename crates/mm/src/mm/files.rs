@@ -6,18 +6,25 @@ use order9_units::{Nanos, NodeId, Pages, Pfn};
 use crate::Mm;
 use crate::fs_cache::{FsError, FsStep};
 use crate::mempolicy::SpaceTask;
-use crate::page_cache::{Added, CachedPage, DirtyLimits, FileId, FileWrite, WritePending};
+use crate::page_cache::{Added, CachedPage, DirtyLimits, DropPagecache, File, FileId, FileWrite, WritePending};
 use crate::shmem::{MountId, ShmemHole, ShmemPage, TmpfsOptions};
+use crate::shrinker::{DropSlab, ShrinkStep};
 use crate::slab::CacheSpec;
-use crate::space::{Errno, SpaceId};
+use crate::space::{Errno, NO_CPU, SpaceId};
 use crate::swap::SlotId;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
+    /// Pages of a file that are in memory; `None` where none are.
+    #[must_use]
+    pub fn file(&self, id: FileId) -> Option<&File> {
+        self.pages.cache.file(id).ok()
+    }
+
     /// Pages that disks do not have yet: of the machine, or of a node.
     #[must_use]
     pub fn write_pending(&self, node: Option<NodeId>) -> WritePending {
-        self.pages.write_pending(node, &self.phys)
+        self.pages.cache.write_pending(node, &self.phys)
     }
 
     /// Frees the next pages of a file from `index` on, about a thousand places together, as [`Mm::truncate`] to `index` and
@@ -30,13 +37,13 @@ impl<T: Tracer> Mm<T> {
     /// Limits of dirty memory of the machine: shares of the memory that could be dirty, or what was set.
     #[must_use]
     pub fn dirty_limits(&self) -> DirtyLimits {
-        self.pages.dirty_limits(&self.phys)
+        self.pages.lru.dirty_limits(&self.phys)
     }
 
     /// The page at `index` of a file, or `None` where it has none in memory.
     #[must_use]
     pub fn file_page(&self, id: FileId, index: u64) -> Option<Pfn> {
-        self.pages.file_page(id, index, &self.phys)
+        self.pages.cache.file_page(id, index, &self.phys)
     }
 
     /// Adds the page just allocated to a file on disk whose inode is in memory; the caller reads into it and then calls
@@ -79,7 +86,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.inode_written(id, &self.phys);
     }
 
-    /// What a write by a system call, or `fallocate`, needs for the hole at `index` of a tmpfs file, which
+    /// Need of a write by a system call, or of `fallocate`, for the hole at `index` of a tmpfs file, which
     /// [`Mm::shmem_page`] has found there, by `task` on `cpu`. No mapping advises it.
     ///
     /// # Errors
@@ -119,10 +126,11 @@ impl<T: Tracer> Mm<T> {
         self.pages.create_file(size, &self.phys)
     }
 
-    /// The same on a mount of tmpfs, whose `mpol=` it begins with, within the cpuset of `creator` if there is one.
+    /// Creates a file on a mount of tmpfs. The file begins with the `mpol=` of the mount, within the cpuset of `creator` if
+    /// there is one.
     ///
     /// # Errors
-    /// As there, and `ENOENT` where there is no such mount.
+    /// Errors of `create_file`, and `ENOENT` where there is no such mount.
     pub fn create_file_on(&mut self, mount: MountId, size: Pages, creator: Option<SpaceId>) -> Result<FileId, Errno> {
         self.pages.create_file_on(mount, size, creator, &self.phys)
     }
@@ -171,7 +179,7 @@ impl<T: Tracer> Mm<T> {
     /// `EINVAL` for another `huge=` than `ShmemHuge::Never` where the kernel has no huge pages of tmpfs, and for an
     /// `mpol=` that it does not have, or with nodes without memory; `EAGAIN` after 2^16 mounts.
     pub fn mount_tmpfs(&mut self, options: impl Into<TmpfsOptions>) -> Result<MountId, Errno> {
-        self.pages.mount_tmpfs(options, &self.phys)
+        self.pages.cache.mount_tmpfs(options, &self.phys)
     }
 
     /// Changes options of a mount, `huge=` for pages to come: what is huge stays so; `mpol=` for files to
@@ -181,10 +189,11 @@ impl<T: Tracer> Mm<T> {
     /// `EINVAL` as [`Mm::mount_tmpfs`], where there is no such mount, for a `size=` below what its files hold, and for any but
     /// 0 of a mount that had no limit.
     pub fn remount_tmpfs(&mut self, mount: MountId, options: impl Into<TmpfsOptions>) -> Result<(), Errno> {
-        self.pages.remount_tmpfs(mount, options, &self.phys)
+        self.pages.cache.remount_tmpfs(mount, options, &self.phys)
     }
 
-    /// What is at `index` of a tmpfs file, for a read or write by a system call. What was swapped out and is still in memory
+    /// Page at `index` of a tmpfs file, for a read or write by a system call. A page that was swapped out and is still in
+    /// memory
     /// is the file's again.
     pub fn shmem_page(&mut self, id: FileId, index: u64) -> ShmemPage {
         self.pages.shmem_page(id, index, &mut self.phys)
@@ -229,5 +238,18 @@ impl<T: Tracer> Mm<T> {
     /// [`FsError::Open`], [`FsError::NoSuchFile`] or [`FsError::NotMounted`].
     pub fn fs_unlink(&mut self, id: FileId, cpu: usize) -> Result<(), FsError> {
         self.pages.fs_unlink(id, cpu, &mut self.phys)
+    }
+
+    /// Drops all pages of files on disk that can be dropped, to the end, as [`tasks::drop_pagecache`](crate::tasks::drop_pagecache)
+    /// does in steps.
+    pub fn drop_pagecache(&mut self) {
+        let mut run = DropPagecache::new(NO_CPU, &mut self.phys);
+        while run.step(&mut self.pages, &mut self.phys).is_none() {}
+    }
+
+    /// Drops all slab that can be dropped, to the end, as [`tasks::drop_slab`](crate::tasks::drop_slab) does in steps.
+    pub fn drop_slab(&mut self) {
+        let mut run = DropSlab::new(NO_CPU, &mut self.phys);
+        while run.step(&mut self.pages, &mut self.phys) == ShrinkStep::Progress {}
     }
 }

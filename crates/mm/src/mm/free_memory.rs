@@ -37,7 +37,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.mlocked(node, &self.phys)
     }
 
-    /// What programs and files use of a node. Takes a walk over its frames.
+    /// Pages of a node by their use, for programs and files. Takes a walk over the frames of the node.
     #[must_use]
     pub fn node_levels(&self, node: NodeId) -> NodeLevels {
         self.pages.node_levels(node, &self.phys)
@@ -65,13 +65,13 @@ impl<T: Tracer> Mm<T> {
         self.pages.alloc_with(request, flags, &mut self.phys)
     }
 
-    /// What the block that starts at `pfn` is used for; a hole outside the machine's memory.
+    /// Use of the block that starts at `pfn`; a hole outside the machine's memory.
     #[must_use]
     pub fn block_view(&self, pfn: Pfn) -> BlockView {
         self.pages.block_view(pfn, &self.phys)
     }
 
-    /// The same for every LRU list.
+    /// Reorders every LRU list in the same way.
     pub fn reorder_lru_lists(&mut self, together: u32, below: impl FnMut(u64) -> u64) {
         self.pages.reorder_lru_lists(together, below, &mut self.phys);
     }
@@ -108,12 +108,12 @@ impl<T: Tracer> Mm<T> {
     /// Pages on a list of a node, those of its zones together: `nr_inactive_anon` and so on.
     #[must_use]
     pub fn lru_pages(&self, node: NodeId, list: LruList) -> u64 {
-        self.pages.lru_pages(node, list, &self.phys)
+        self.pages.lru.lru_pages(node, list, &self.phys)
     }
 
     /// A program has read or written the page at `pfn` by a system call (`mark_page_accessed`): the first time it is
     /// remembered, the second time the page becomes active. Pages on no list, and unevictable ones, are only remembered.
     pub fn mark_accessed(&mut self, pfn: Pfn) {
-        self.pages.mark_accessed(pfn, &mut self.phys);
+        self.pages.lru.mark_accessed(pfn, &mut self.phys);
     }
 }

@@ -3,11 +3,22 @@
 use order9_units::{NodeId, Pfn};
 
 use crate::Mm;
-use crate::space::{Errno, Fault, FaultStep, SpaceId, VirtAddr};
+use crate::hugetlb::{PoolResize, PoolSize, PoolStep};
+use crate::space::{Errno, Fault, FaultStep, NO_CPU, SpaceId, VirtAddr};
 use crate::thp::{Collapse, CollapseFailure, KhugepagedPause, KhugepagedStep, SizeStat};
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
+    /// Resizes pools as far as free memory goes, as the boot parameter `hugepages=` does. A program that writes to
+    /// `nr_hugepages` does it with [`resize_pools`](crate::tasks::resize_pools), which reclaims and compacts as well.
+    pub fn set_nr_hugepages(&mut self, size: PoolSize) {
+        let mut resize = PoolResize::new(size, &self.pages, &self.phys);
+        while let PoolStep::NeedPage(request) = resize.step(NO_CPU, &mut self.pages, &mut self.phys) {
+            let page = self.alloc_fast(&request).ok();
+            resize.give(page, &mut self.pages, &mut self.phys);
+        }
+    }
+
     /// Looks at the slot that starts at `addr`. `None`: it is huge already.
     ///
     /// # Errors
@@ -36,7 +47,7 @@ impl<T: Tracer> Mm<T> {
     /// The space to visit next, of which its lock is to be tried: where it is busy, `UsedPages::khugepaged_pass_by`. `None` ends
     /// the pass: it has looked at enough, been through all spaces, or huge pages are off.
     pub fn khugepaged_next(&mut self) -> Option<SpaceId> {
-        self.pages.khugepaged_next(&mut self.phys)
+        self.pages.huge.khugepaged_next(&mut self.phys)
     }
 
     /// Looks at the next slot of the space that is visited, under its lock.
@@ -47,7 +58,7 @@ impl<T: Tracer> Mm<T> {
     /// Takes note of what became of a slot that was to be collapsed. A pause is to be slept before the pass goes on: the
     /// first time that there is no huge page. The second time ends the pass.
     pub fn khugepaged_done(&mut self, end: Result<(), CollapseFailure>) -> KhugepagedPause {
-        self.pages.khugepaged_done(end, &self.phys)
+        self.pages.huge.khugepaged_done(end, &self.phys)
     }
 
     /// `FOLL_SPLIT`: makes base pages of the huge page that `pfn` is part of, if it is.
@@ -68,15 +79,5 @@ impl<T: Tracer> Mm<T> {
     /// one that is promised to nobody, else a surplus page.
     pub fn hugetlb_fault(&mut self, fault: &Fault, node: NodeId, cpu: usize) -> FaultStep {
         self.pages.hugetlb_fault(fault, node, cpu, &mut self.phys)
-    }
-
-    /// Adds the surplus page that was needed, or takes note that there is none.
-    pub fn hugetlb_give_surplus(&mut self, page: Option<Pfn>) {
-        self.pages.hugetlb_give_surplus(page, &mut self.phys);
-    }
-
-    /// Takes surplus pages back that a mapping did not reserve after all.
-    pub fn hugetlb_trim(&mut self, cpu: usize) {
-        self.pages.hugetlb_trim(cpu, &mut self.phys);
     }
 }

@@ -20,7 +20,7 @@ impl<T: Tracer> Mm<T> {
     /// Allocates an object: from a slab with room on the node of `asked`, then on the nearest other one, as with
     /// `remote_node_defrag_ratio` at its default. Where there is none, it says what it needs.
     pub fn kmem_cache_alloc(&mut self, cache: CacheId, asked: &Request) -> ObjectStep {
-        self.pages.kmem_cache_alloc(cache, asked, &mut self.phys)
+        self.pages.slab.kmem_cache_alloc(cache, asked, &mut self.phys)
     }
 
     /// Hands in what the allocation of [`NewSlab::request`] came to.

@@ -25,12 +25,12 @@ impl<T: Tracer> Mm<T> {
 
     /// A tick of a running task of `id` that has had `runtime` of CPU time so far (`task_tick_numa`).
     pub fn numa_tick(&mut self, id: SpaceId, task: NumaTask, runtime: Nanos, now: Nanos) -> NumaTick {
-        self.pages.numa_tick(id, task, runtime, now, &self.phys)
+        self.pages.spaces.numa_tick(id, task, runtime, now, &self.phys)
     }
 
     /// Begins a scan; `None` where another task of the space has just done so.
     pub fn numa_scan_begin(&mut self, of: impl Into<SpaceTask>, task: NumaTask, now: Nanos) -> Option<NumaScan> {
-        self.pages.numa_scan_begin(of, task, now, &self.phys)
+        self.pages.spaces.numa_scan_begin(of, task, now, &self.phys)
     }
 
     /// Goes on with a scan; says whether there is more to do.
@@ -40,7 +40,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Sets `kernel.numa_balancing`. Accesses that are away when it is switched off come back one by one.
     pub fn set_numa_balancing(&mut self, on: bool) {
-        self.pages.set_numa_balancing(on, &mut self.phys);
+        self.pages.balancing.set_numa_balancing(on, &mut self.phys);
     }
 
     /// `mbind` without `MPOL_MF_MOVE`: the policy is for pages to come.
@@ -58,7 +58,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.mbind(id, addr, length, args, strict, &mut self.phys)
     }
 
-    /// The same without moving pages.
+    /// Sets the nodes of a cpuset without moving pages.
     ///
     /// # Errors
     /// Errors of `set_mems`.
@@ -99,7 +99,7 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn mems_allowed(&self, space: SpaceId) -> Result<NodeMask, Errno> {
-        self.pages.mems_allowed(space, &self.phys)
+        self.pages.spaces.mems_allowed(space, &self.phys)
     }
 
     /// `set_mempolicy`: the policy of a task, for pages from now on.
@@ -111,10 +111,11 @@ impl<T: Tracer> Mm<T> {
         self.pages.set_mempolicy(task, args, &self.phys)
     }
 
-    /// What firmware says of the bandwidth of nodes, in megabytes per second, each from the CPUs next to it; a node that is not
-    /// named has none known. Weights of interleaving follow it from 6.16 on.
+    /// Sets the bandwidth of nodes as firmware says it, in megabytes per second, each from the CPUs next to it; a node that is
+    /// not
+    /// named has none known. Weights of interleaving follow the bandwidth from 6.16 on.
     pub fn set_node_bandwidth(&mut self, bandwidth: impl IntoIterator<Item = (NodeId, u64)>) {
-        self.pages.set_node_bandwidth(bandwidth, &self.phys);
+        self.pages.mempolicies.set_node_bandwidth(bandwidth, &self.phys);
     }
 
     /// Sets `auto`. Weights stay as they are where it is turned off.
@@ -122,6 +123,6 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// `ENODEV` where the bandwidth of no node is known, so that nothing can follow it.
     pub fn set_weights_follow_bandwidth(&mut self, on: bool) -> Result<(), Errno> {
-        self.pages.set_weights_follow_bandwidth(on, &self.phys)
+        self.pages.mempolicies.set_weights_follow_bandwidth(on, &self.phys)
     }
 }

@@ -14,6 +14,17 @@ use crate::space::{
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
+    /// The space `id`, or `None` once it is gone.
+    #[must_use]
+    pub fn space(&self, id: SpaceId) -> Option<&Space> {
+        self.pages.spaces.get(id).ok()
+    }
+
+    /// Every living space, oldest first.
+    pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
+        self.pages.spaces.iter()
+    }
+
     /// Pins the allocation that starts at `pfn`, or the huge page that it is part of; once more if that is pinned already.
     ///
     /// # Errors
@@ -168,7 +179,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.move_step(run, cpu, &mut self.phys)
     }
 
-    /// What a mapping of `space` shows, by node.
+    /// Pages that a mapping of `space` shows, by node.
     #[must_use]
     pub fn numa_use(&self, space: &Space, vma: &Vma) -> NumaUse {
         self.pages.numa_use(space, vma, &self.phys)
@@ -180,10 +191,10 @@ impl<T: Tracer> Mm<T> {
         self.pages.pages_by_node(space, &self.phys)
     }
 
-    /// What is mapped of `range`, by node.
+    /// Pages that are mapped in `range`, by node.
     #[must_use]
     pub fn residence(&self, id: SpaceId, range: VpnRange) -> Vec<Residence> {
-        self.pages.residence(id, range, &self.phys)
+        self.pages.spaces.residence(id, range, &self.phys)
     }
 
     /// Accesses the pages at the front of `range` that need no fault, within one slot, and takes them off it.
@@ -223,7 +234,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.fault_go_on(fault, page, cpu, &mut self.phys)
     }
 
-    /// What the pages of some mappings of `space` are. Takes a walk over their page tables.
+    /// Pages of some mappings of `space`, by what they are. Takes a walk over the page tables of the mappings.
     #[must_use]
     pub fn mapping_use<'a>(&self, space: &Space, vmas: impl IntoIterator<Item = &'a Vma>) -> MappingUse {
         self.pages.mapping_use(space, vmas, &self.phys)
@@ -232,12 +243,12 @@ impl<T: Tracer> Mm<T> {
     /// Whether a mapping of `space` may have a huge page somewhere: `THPeligible`.
     #[must_use]
     pub fn has_room_for_huge_page(&self, space: &Space, vma: &Vma) -> bool {
-        self.pages.has_room_for_huge_page(space, vma, &self.phys)
+        self.pages.cache.has_room_for_huge_page(space, vma, &self.phys)
     }
 
-    /// What is mapped at `addr`.
+    /// Page or other entry that is mapped at `addr`.
     #[must_use]
     pub fn page_at(&self, id: SpaceId, addr: VirtAddr) -> PageView {
-        self.pages.page_at(id, addr, &self.phys)
+        self.pages.spaces.page_at(id, addr, &self.phys)
     }
 }

@@ -7,12 +7,12 @@ use crate::swap::SwapWrite;
 use crate::trace::Tracer;
 
 impl<T: Tracer> Mm<T> {
-    /// The same on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
+    /// Adds swap space on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
     ///
     /// # Panics
     /// Beyond `SWAP_MAX` in all.
     pub fn swapon_solid_state(&mut self, slots: Pages) {
-        self.pages.swapon_solid_state(slots, &self.phys);
+        self.pages.swap.swapon_solid_state(slots, &self.phys);
     }
 
     /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.

@@ -57,8 +57,8 @@ impl UsedPages {
     ) -> Result<(), FreeError> {
         let (idx, word) = phys.frames.live(pfn)?;
         match (word.has(Flag::Isolated), on) {
-            (false, true) => self.isolate_lru(idx, phys),
-            (true, false) => self.putback_lru(idx, phys),
+            (false, true) => self.lru.isolate_lru(idx, phys),
+            (true, false) => self.lru.putback_lru(idx, phys),
             _ => {}
         }
         self.free_if_kept(idx, phys);

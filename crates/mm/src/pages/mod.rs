@@ -23,23 +23,19 @@ pub(crate) mod workingset;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
-
-use order9_units::NodeId;
 
 use crate::fs_cache::FsCache;
 use crate::hugetlb::Hugetlb;
-use crate::lru::{LruBatch, LruState};
+use crate::lru::LruState;
 use crate::mempolicy::Mempolicies;
 use crate::migrate::DriverPages;
 use crate::numa_balancing::NumaBalancing;
-use crate::page_cache::{FileTable, FlusherState, Orphans, Readahead, Throttle, WritePending};
-use crate::settings::MapLimit;
-use crate::shmem::Mounts;
+use crate::page_cache::PageCache;
 use crate::shrinker::Shrinker;
 use crate::slab::SlabMemory;
-use crate::space::{Errno, Rmap, Space, SpaceId, UserLevels};
+use crate::space::Spaces;
+use crate::space::{Rmap, UserLevels};
 use crate::swap::SwapArea;
 use crate::tags::Tags;
 use crate::thp::{Filled, HugeMemory};
@@ -47,46 +43,36 @@ use crate::thp::{Filled, HugeMemory};
 /// Pages in use: address spaces, files, swap, slab and huge pages, and whose page every frame is.
 #[derive(Clone)]
 pub struct UsedPages {
-    /// By number; `None` where the space is gone.
-    pub(crate) spaces: Vec<Option<Box<Space>>>,
-    pub(crate) files: FileTable,
-    /// Pages that files have lost while they were being read or written.
-    pub(crate) orphans: Orphans,
+    /// Address spaces of programs.
+    pub(crate) spaces: Spaces,
+    /// Files in memory.
+    pub(crate) cache: PageCache,
+    /// Owner of every frame, and who maps it.
     pub(crate) rmap: Rmap,
-    /// `nr_mapped` by node: pages of files with a mapping, each once.
-    pub(crate) mapped: Vec<u64>,
-    /// By zone: pages that disks do not have yet.
-    pub(crate) write_pending: Vec<WritePending>,
-    /// How far readers of files are.
-    pub(crate) readahead: Readahead,
-    /// How fast programs may make pages dirty.
-    pub(crate) throttle: Throttle,
-    pub(crate) flusher: FlusherState,
     /// Movable pages that are neither programs' nor files'.
     pub(crate) drivers: DriverPages,
+    /// Transparent huge pages.
     pub(crate) huge: HugeMemory,
+    /// Pools of hugetlb.
     pub(crate) hugetlb: Hugetlb,
-    pub(crate) mounts: Mounts,
+    /// Memory policies and cpusets.
     pub(crate) mempolicies: Mempolicies,
+    /// NUMA balancing.
     pub(crate) balancing: NumaBalancing,
-    /// Those of `mapped` are with the nodes.
+    /// Levels of the machine; the mapped pages of each node are with [`Rmap`].
     pub(crate) levels: UserLevels,
-    pub(crate) map_limit: MapLimit,
+    /// Contents of all pages, where they are followed.
     pub(crate) tags: Option<Tags>,
     /// LRU lists.
     pub(crate) lru: LruState,
-    /// Pages that wait for the LRU lock together.
-    pub(crate) lru_batch: LruBatch,
-    /// The node whose LRU lock was taken last.
-    pub(crate) locked_lru: NodeId,
     /// Swap space.
     pub(crate) swap: SwapArea,
     /// Kernel objects.
     pub(crate) slab: SlabMemory,
     /// Dentries and inodes, once there is a filesystem.
-    pub(crate) fs: Option<Box<FsCache>>,
-    /// Who gives up kernel objects.
-    pub(crate) shrinkers: Vec<Shrinker>,
+    fs: Option<Box<FsCache>>,
+    /// Callers that give up kernel objects.
+    shrinkers: Vec<Shrinker>,
     /// Pins beyond the first, by frame.
     pub(crate) more_pins: BTreeMap<u32, u32>,
 }
@@ -95,27 +81,17 @@ impl UsedPages {
     /// Nobody uses a page yet, on a machine with so many nodes, zones and pageblocks.
     pub(crate) fn new(nodes: usize, zones: usize, blocks: usize, lru: LruState, filled: Option<Filled>) -> Self {
         Self {
-            spaces: Vec::new(),
-            files: FileTable::default(),
-            orphans: Orphans::default(),
-            rmap: Rmap::default(),
-            mapped: vec![0; nodes],
-            write_pending: vec![WritePending::default(); zones],
-            readahead: Readahead::default(),
-            throttle: Throttle::default(),
-            flusher: FlusherState::default(),
+            spaces: Spaces::default(),
+            cache: PageCache::new(zones),
+            rmap: Rmap::new(nodes),
             drivers: DriverPages::default(),
             huge: HugeMemory::new(filled),
             hugetlb: Hugetlb::default(),
-            mounts: Mounts::default(),
             mempolicies: Mempolicies::default(),
             balancing: NumaBalancing::default(),
             levels: UserLevels::default(),
-            map_limit: MapLimit::default(),
             tags: None,
             lru,
-            lru_batch: LruBatch::default(),
-            locked_lru: NodeId(0),
             swap: SwapArea::default(),
             slab: SlabMemory::new(nodes, blocks),
             fs: None,
@@ -124,20 +100,94 @@ impl UsedPages {
         }
     }
 
-    #[inline]
-    pub(crate) fn space(&self, id: SpaceId) -> Result<&Space, Errno> {
-        self.spaces.get(id.index()).and_then(Option::as_deref).ok_or(Errno::Esrch)
+    /// Address spaces of programs.
+    #[must_use]
+    pub const fn spaces(&self) -> &Spaces {
+        &self.spaces
     }
 
-    #[inline]
-    pub(crate) fn space_mut(&mut self, id: SpaceId) -> Result<&mut Space, Errno> {
-        self.spaces.get_mut(id.index()).and_then(Option::as_deref_mut).ok_or(Errno::Esrch)
+    /// Address spaces of programs, to be changed.
+    pub const fn spaces_mut(&mut self) -> &mut Spaces {
+        &mut self.spaces
     }
 
-    /// Every living space.
-    pub(crate) fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
-        let spaces = self.spaces.iter().enumerate();
-        spaces.filter_map(|(at, space)| Some((SpaceId(at as u32), space.as_deref()?)))
+    /// Files in memory.
+    #[must_use]
+    pub const fn cache(&self) -> &PageCache {
+        &self.cache
+    }
+
+    /// Files in memory, to be changed.
+    pub const fn cache_mut(&mut self) -> &mut PageCache {
+        &mut self.cache
+    }
+
+    /// Movable pages of drivers.
+    #[must_use]
+    pub const fn drivers(&self) -> &DriverPages {
+        &self.drivers
+    }
+
+    /// Movable pages of drivers, to be changed.
+    pub const fn drivers_mut(&mut self) -> &mut DriverPages {
+        &mut self.drivers
+    }
+
+    /// Transparent huge pages.
+    #[must_use]
+    pub const fn huge(&self) -> &HugeMemory {
+        &self.huge
+    }
+
+    /// Transparent huge pages, to be changed.
+    pub const fn huge_mut(&mut self) -> &mut HugeMemory {
+        &mut self.huge
+    }
+
+    /// Pools of hugetlb.
+    #[must_use]
+    pub const fn hugetlb(&self) -> &Hugetlb {
+        &self.hugetlb
+    }
+
+    /// Memory policies and cpusets.
+    #[must_use]
+    pub const fn mempolicies(&self) -> &Mempolicies {
+        &self.mempolicies
+    }
+
+    /// Memory policies and cpusets, to be changed.
+    pub const fn mempolicies_mut(&mut self) -> &mut Mempolicies {
+        &mut self.mempolicies
+    }
+
+    /// NUMA balancing.
+    #[must_use]
+    pub const fn balancing(&self) -> &NumaBalancing {
+        &self.balancing
+    }
+
+    /// LRU lists.
+    #[must_use]
+    pub const fn lru(&self) -> &LruState {
+        &self.lru
+    }
+
+    /// Swap space.
+    #[must_use]
+    pub const fn swap(&self) -> &SwapArea {
+        &self.swap
+    }
+
+    /// Swap space, to be changed.
+    pub const fn swap_mut(&mut self) -> &mut SwapArea {
+        &mut self.swap
+    }
+
+    /// Kernel objects.
+    #[must_use]
+    pub const fn slab(&self) -> &SlabMemory {
+        &self.slab
     }
 
     /// Bytes of metadata of the machine's frames; page tables and files are paid for by what they map.

@@ -11,6 +11,7 @@ use crate::alloc_error::AllocError;
 use crate::daemon_request::DaemonRequest;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -66,7 +67,7 @@ impl UsedPages {
         if search.request.order == Order::PAGEBLOCK
             && let Some(page) = page
         {
-            self.wake_to_fill_reserve(phys.frames.zone_around(phys.frames.at(page)), search.request.order, phys);
+            self.huge.wake_to_fill_reserve(phys.frames.zone_around(phys.frames.at(page)), search.request.order, phys);
         }
     }
 
@@ -93,12 +94,6 @@ impl UsedPages {
         page
     }
 
-    /// Counts that a zone has served a request with a block that did not come from its lists.
-    pub(crate) fn account_alloc(&self, zone: ZoneId, search: &Search, phys: &mut PhysMem<impl Tracer>) {
-        phys.frames.account_alloc(zone, search);
-        self.wake_to_fill_reserve(zone, search.request.order, phys);
-    }
-
     /// Asks for kswapd on every node that may serve. Whoever may not mix types needs a pageblock.
     pub(crate) fn wake_all_kswapds(&self, search: &Search, phys: &mut PhysMem<impl Tracer>) {
         let least = if phys.frames.settings().defrag_mode { Order::PAGEBLOCK } else { Order::ZERO };
@@ -108,6 +103,14 @@ impl UsedPages {
             self.wakeup_kswapd(node, DaemonRequest { order: order.max(least), class: search.class }, gfp, phys);
             at = position + 1;
         }
+    }
+}
+
+impl HugeMemory {
+    /// Counts that a zone has served a request with a block that did not come from its lists.
+    pub(crate) fn account_alloc(&self, zone: ZoneId, search: &Search, phys: &mut PhysMem<impl Tracer>) {
+        phys.frames.account_alloc(zone, search);
+        self.wake_to_fill_reserve(zone, search.request.order, phys);
     }
 }
 

@@ -50,7 +50,7 @@ const ADOPTED: u32 = LRU_PAGE | PageFlag::Lru as u32;
 /// Flags that end with the use of a frame by its owner.
 const USE: u32 = ADOPTED | LIST | PageFlag::Referenced as u32 | PageFlag::Workingset as u32 | PageFlag::LazyFree as u32;
 
-/// What flags say of a page in use.
+/// Questions to the flags of a page in use.
 pub(crate) trait PageWord: Sized {
     /// Whether this is a single frame that somebody uses and that is on no LRU list, nor movable in another way.
     fn is_used_alone(&self) -> bool;
@@ -60,15 +60,15 @@ pub(crate) trait PageWord: Sized {
     fn is_lru_page(&self) -> bool;
     /// The LRU list that the flags of an LRU page name.
     fn lru_list(self) -> LruList;
-    /// What an LRU page would be written back to.
+    /// Kind of storage that an LRU page would be written back to.
     fn lru_type(self) -> LruType;
-    /// The same naming another LRU list. An unevictable page keeps its type and is not active.
+    /// The word with the name of another LRU list. An unevictable page keeps its type and is not active.
     #[must_use]
     fn with_list(self, list: LruList) -> Self;
     /// The word of a fresh frame once it has an owner and is on `list`.
     #[must_use]
     fn adopted(self, list: LruList) -> Self;
-    /// The same without owner and everything that goes with one.
+    /// The word without owner and everything that goes with one.
     #[must_use]
     fn unused(self) -> Self;
 }

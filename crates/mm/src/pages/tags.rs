@@ -12,7 +12,7 @@ use crate::page_cache::FileId;
 use crate::space::{Mapping, SpaceId, Vpn, VpnRange};
 use order9_frames::Idx;
 
-/// What a page holds.
+/// Content of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag(u64);
 
@@ -33,7 +33,7 @@ pub(crate) struct Tags {
     frames: Vec<Tag>,
     private: BTreeMap<Mapping, Tag>,
     files: BTreeMap<(FileId, u64), Tag>,
-    /// What disks hold of files.
+    /// Contents of files on disks.
     disk: BTreeMap<(FileId, u64), Tag>,
     writes: u64,
 }
@@ -103,7 +103,7 @@ impl Tags {
         self.frames[idx.at()] = self.on_disk(file, index);
     }
 
-    /// What a disk holds of a page of a file.
+    /// Content of a page of a file on its disk.
     pub(crate) fn on_disk(&self, file: FileId, index: u64) -> Tag {
         self.disk.get(&(file, index)).copied().unwrap_or_default()
     }
@@ -155,12 +155,12 @@ impl Tags {
         pages
     }
 
-    /// What a page of a space must read if it is private and was written.
+    /// Contents that pages of spaces must have if they are private and were written.
     pub(crate) fn private(&self) -> impl Iterator<Item = (Mapping, Tag)> {
         self.private.iter().map(|(&page, &tag)| (page, tag))
     }
 
-    /// What written pages of files must read.
+    /// Contents that written pages of files must have.
     pub(crate) fn files(&self) -> impl Iterator<Item = (FileId, u64, Tag)> {
         self.files.iter().map(|(&(file, index), &tag)| (file, index, tag))
     }

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use order9_frames::Idx;
 
+use crate::lru::LruState;
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
@@ -18,7 +19,7 @@ use crate::phys::PhysMem;
 use crate::policy::NewAnon;
 use crate::trace::Tracer;
 
-/// What an evicted page leaves in its place: the age of its lists, which ones, and whether it had been active.
+/// Mark that an evicted page leaves in its place: the age of its lists, which lists, and whether the page had been active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shadow(pub(crate) u32);
 
@@ -26,18 +27,18 @@ impl Shadow {
     const BITS: u32 = u32::BITS;
 }
 
-/// What a shadow says.
+/// Facts that a shadow holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Evicted {
     /// Set of lists that the page was on.
     set: usize,
     /// Low bits of the set's age then, in units of the layout.
     age: u64,
-    /// It had been active before.
+    /// The page had been active before.
     was_active: bool,
 }
 
-/// How a shadow divides its bits: one says whether the page was active, as few as possible name the set, the others count
+/// Division of a shadow's bits: one says whether the page was active, as few as possible name the set, the others count
 /// age. Where memory has more pages than those can count, they count pages in powers of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Layout {
@@ -86,7 +87,7 @@ struct SetAge {
     age: u64,
     /// Refaults of file pages that made them active.
     file_activations: u64,
-    /// Of these, those that the last reclaim run over the set knew of at its end.
+    /// Activations of file pages that the last reclaim run over the set knew of at its end.
     file_activations_seen: u64,
 }
 
@@ -119,12 +120,12 @@ const fn competing(of: LruType, sizes: &[u64; LruList::COUNT], swap_free: bool, 
     }
 }
 
-impl UsedPages {
+impl LruState {
     /// An inactive page is about to be evicted; returns what it leaves in its place.
     pub(crate) fn workingset_eviction(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Shadow {
         let (word, set) = (phys.frames.word(idx), phys.lru_set(phys.frames.blocks()[idx.block()].zone));
         let shadow = {
-            let Workingset { layout, sets } = &self.lru.workingset;
+            let Workingset { layout, sets } = &self.workingset;
             layout.pack(set, sets[set].age, word.has(PageFlag::Workingset))
         };
         self.advance_age(set, word.lru_type(), word.frames(), phys);
@@ -137,6 +138,15 @@ impl UsedPages {
         self.advance_age(set, word.lru_type(), word.frames(), phys);
     }
 
+    /// Anonymous pages count only where they are judged by their return as well.
+    fn advance_age(&mut self, set: usize, of: LruType, pages: u64, phys: &PhysMem<impl Tracer>) {
+        if of == LruType::File || phys.policy.reclaim.new_anon == NewAnon::Inactive {
+            self.workingset.sets[set].age += pages;
+        }
+    }
+}
+
+impl UsedPages {
     /// A page has been read into a place where its predecessor left a shadow, and is on an inactive list: it goes to the
     /// active one if it would have stayed with a longer inactive list.
     pub(crate) fn workingset_refault(&mut self, idx: Idx, shadow: Shadow, phys: &mut PhysMem<impl Tracer>) {
@@ -144,8 +154,8 @@ impl UsedPages {
         let (of, frames, set) = (word.lru_type(), word.frames(), phys.lru_set(zone));
         phys.counters.workingset_refault[of.index()] += frames;
         let evicted = self.lru.workingset.layout.unpack(shadow);
-        let sizes = self.lru_sizes(evicted.set, phys);
-        let swap_free = self.swap_free().get() > 0;
+        let sizes = self.lru.lru_sizes(evicted.set, phys);
+        let swap_free = self.swap.swap_free().get() > 0;
         let Workingset { layout, sets } = &mut self.lru.workingset;
         let distance = layout.distance(evicted, sets[evicted.set].age);
         if distance > competing(of, &sizes, swap_free, phys.policy.reclaim.new_anon) || word.has(PageFlag::Unevictable)
@@ -154,19 +164,12 @@ impl UsedPages {
         }
         sets[set].file_activations += if of == LruType::File { frames } else { 0 };
         phys.counters.workingset_activate[of.index()] += frames;
-        self.advance_age(set, of, frames, phys);
-        self.move_lru(idx, of.active(), phys);
+        self.lru.advance_age(set, of, frames, phys);
+        self.lru.move_lru(idx, of.active(), phys);
         if evicted.was_active {
             phys.counters.workingset_restore[of.index()] += frames;
             phys.frames.reflag(idx, PageFlag::Workingset, true);
-            self.note_lru_cost(set, of, frames, phys);
-        }
-    }
-
-    /// Anonymous pages count only where they are judged by their return as well.
-    fn advance_age(&mut self, set: usize, of: LruType, pages: u64, phys: &PhysMem<impl Tracer>) {
-        if of == LruType::File || phys.policy.reclaim.new_anon == NewAnon::Inactive {
-            self.lru.workingset.sets[set].age += pages;
+            self.lru.note_lru_cost(set, of, frames, phys);
         }
     }
 }

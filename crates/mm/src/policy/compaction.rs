@@ -1,17 +1,17 @@
 //! Switches of compaction, oversights of the releases included: they decide published results.
 
-/// How free huge pages are made by moving pages.
+/// Switches of compaction: the making of free huge pages by moving pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionPolicy {
-    /// Which thread compacts in the background.
+    /// Thread that compacts in the background.
     pub background: Background,
     /// A request that may not reclaim wakes kcompactd of nodes on which kswapd has nothing to do. 4.17+.
     pub wake_when_balanced: bool,
-    /// Where a run looks for pages to move.
+    /// Search of a run for pages to move.
     pub source_search: BlockSearch,
-    /// Where a run looks for free frames to move them to.
+    /// Search of a run for free frames to move pages to.
     pub target_search: BlockSearch,
-    /// How the linear free scanner steps.
+    /// Step of the linear free scanner.
     pub target_stride: TargetStride,
     /// A page with private data of a file without migration handler fails at once in asynchronous mode. 5.1+.
     pub nohandler_fail_fast: bool,
@@ -37,7 +37,7 @@ pub struct CompactionPolicy {
     pub capture: bool,
     /// An asynchronous run ends when its task should give up the CPU. Up to 5.0.
     pub resched_aborts_async: bool,
-    /// Which pageblocks lose their skip hint at a reset.
+    /// Pageblocks that lose their skip hint at a reset.
     pub skip_reset: SkipReset,
     /// From which frame on a run drains per-CPU lists so that moved-away frames can merge.
     pub drain_mark: DrainMark,
@@ -55,7 +55,7 @@ pub struct CompactionPolicy {
     pub proactive: bool,
     /// A proactive run over a zone ends by the zone's score weighted by its size. 5.9 to 5.11.
     pub proactive_zone_weighted: bool,
-    /// How proactive compaction pauses after a run that gained nothing.
+    /// Pause of proactive compaction after a run that gained nothing.
     pub proactive_backoff: ProactiveBackoff,
     /// kcompactd empties cheap pageblocks for requests to come, once some are made. order9's own, with the index.
     pub works_ahead: bool,
@@ -69,7 +69,7 @@ pub struct CompactionPolicy {
     pub migrate_large_folios: bool,
     /// Failed runs double the requests that skip the next, up to two to this power.
     pub defer_cap: u8,
-    /// The same for requests from other nodes, which are counted apart if this is not `defer_cap`.
+    /// The power of two for requests from other nodes, which are counted apart if this is not `defer_cap`.
     pub defer_remote_cap: u8,
     /// The first remote zone that is fragmented throughout ends the walk over the zonelist. Proposed in 2018, never merged.
     pub stop_at_fragmented_remote: bool,
@@ -85,7 +85,7 @@ impl CompactionPolicy {
     }
 }
 
-/// Which thread compacts in the background.
+/// Thread that compacts in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     /// kswapd, as the last part of its balancing. Up to 4.5.
@@ -94,7 +94,7 @@ pub enum Background {
     Kcompactd,
 }
 
-/// How a run finds the pageblock to work on next.
+/// Search for the pageblock to work on next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSearch {
     /// By address. Up to 5.0.
@@ -105,21 +105,21 @@ pub enum BlockSearch {
     Index,
 }
 
-/// How the linear free scanner steps from pageblock to pageblock.
+/// Step of the linear free scanner from frame to frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetStride {
-    /// It looks at every frame. Up to 5.0.
+    /// The scanner looks at every frame. Up to 5.0.
     One,
-    /// It looks at every 32nd frame at most, and more closely where it finds some. 5.1+.
+    /// The scanner looks at every 32nd frame at most, and more closely where it finds free ones. 5.1+.
     Adaptive,
 }
 
-/// Which pageblocks lose their skip hint at a reset.
+/// Pageblocks that lose their skip hint at a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReset {
     /// All. Up to 5.0.
     Full,
-    /// Those in which a sample of frames shows pages to move, or free frames. 5.1+.
+    /// Pageblocks in which a sample of frames shows pages to move, or free frames. 5.1+.
     Selective,
 }
 
@@ -128,18 +128,18 @@ pub enum SkipReset {
 pub enum DrainMark {
     /// The lowest frame isolated since it last did. Up to 5.0.
     LowestIsolated,
-    /// Where the migration scanner stood when it isolated something. 5.1 to 6.4.
+    /// Position of the migration scanner when it isolated something. 5.1 to 6.4.
     IterationStart,
     /// The beginning of the pageblock it stood in. 6.5+.
     BlockStart,
 }
 
-/// How proactive compaction pauses after a run that gained nothing.
+/// Pause of proactive compaction after a run that gained nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProactiveBackoff {
-    /// It lets 64 wake-ups pass. 5.9 to 5.14.
+    /// kcompactd lets 64 wake-ups pass. 5.9 to 5.14.
     Count64,
-    /// It sleeps 64 times as long. 5.15+.
+    /// kcompactd sleeps 64 times as long. 5.15+.
     Sleep64,
 }
 

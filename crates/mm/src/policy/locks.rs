@@ -1,7 +1,8 @@
-//! What differs between releases about the locks of address spaces, as data. The engine takes no locks: whoever runs it does.
+//! Differences between releases about the locks of address spaces, as data. The engine takes no locks: the world does.
 
-/// How far the lock of an address space (`mmap_lock`, up to 5.7 `mmap_sem`) keeps its threads from each other. Each value lets
-/// in whom the one before does.
+/// Extent to which the lock of an address space (`mmap_lock`, up to 5.7 `mmap_sem`) keeps its threads from each other. Each
+/// value
+/// lets in all that the one before does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MmapLock {
     /// `munmap` holds it for writing until the last page is unmapped, and every fault waits. Up to 4.19.

@@ -1,6 +1,6 @@
-//! What differs between releases about memory policies, as data.
+//! Differences between releases about memory policies, as data.
 
-/// Which calls and modes of memory policies there are. Each has those of the ones before it.
+/// Calls and modes of memory policies that exist. Each value includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MempolicyInterface {
     /// `MPOL_DEFAULT`, `MPOL_PREFERRED`, `MPOL_BIND`, `MPOL_INTERLEAVE` and `MPOL_LOCAL`. Up to 5.11.

@@ -1,13 +1,13 @@
-//! What differs between releases about automatic NUMA balancing, as data.
+//! Differences between releases about automatic NUMA balancing, as data.
 
 /// Switches of automatic NUMA balancing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumaBalancingPolicy {
-    /// Which pages keep their access although their mapping is scanned.
+    /// Pages that keep their access although their mapping is scanned.
     pub spares: ScanSpares,
-    /// Which mappings a scan enters.
+    /// Mappings that a scan enters.
     pub vmas: ScanVmas,
-    /// What lengthens the time between two scans.
+    /// Cause that lengthens the time between two scans.
     pub slows_down: ScanSlowsDown,
     /// In its first four passes a task has pages follow it that it has last used from another node. 4.19+.
     pub early_moves: bool,
@@ -15,11 +15,11 @@ pub struct NumaBalancingPolicy {
     pub rate_limit: bool,
     /// Huge pages that move count as `thp_migration_*`, since the common code moves them. 5.14+.
     pub counts_thp: bool,
-    /// Its settings are in /sys/kernel/debug instead of /proc/sys. 5.13+.
+    /// The settings are in /sys/kernel/debug instead of /proc/sys. 5.13+.
     pub debugfs: bool,
 }
 
-/// Which pages keep their access although their mapping is scanned. Each has those of the ones before it.
+/// Pages that keep their access although their mapping is scanned. Each value includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScanSpares {
     /// None. Up to 4.9.
@@ -32,22 +32,22 @@ pub enum ScanSpares {
     DirtyFiles,
 }
 
-/// Which mappings a scan enters.
+/// Mappings that a scan enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanVmas {
     /// Every one. Up to 6.3.
     All,
-    /// Those that the task has lately had hint faults in, and each for its first two passes; new ones after a delay. 6.4+,
+    /// Mappings that the task has lately had hint faults in, and each for its first two passes; new ones after a delay. 6.4+,
     /// with what was repaired up to 6.12.
     Accessed,
 }
 
-/// What lengthens the time between two scans.
+/// Cause that lengthens the time between two scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanSlowsDown {
     /// Most hint faults are local. Up to 4.14.
     Local,
-    /// The same, or most are to pages that the task alone uses. 4.15+.
+    /// Most hint faults are local, or to pages that the task alone uses. 4.15+.
     LocalOrPrivate,
 }
 

@@ -1,4 +1,4 @@
-//! What differs between releases about LRU lists, and what reclaim takes from them.
+//! Differences between releases about LRU lists and reclaim.
 
 use order9_units::NodeId;
 
@@ -12,27 +12,27 @@ pub struct ReclaimPolicy {
     /// Inactive pages of files are too few by a ratio that grows with memory, as anonymous ones always were. 4.7+; before,
     /// as soon as there are fewer of them than active ones.
     pub file_ratio: bool,
-    /// How scanning is shared between anonymous pages and pages of files.
+    /// Split of scanning between anonymous pages and pages of files.
     pub balance: BalanceRule,
-    /// Which test ends reclaim for a costly request first.
+    /// Test that ends reclaim for a costly request first.
     pub should_continue: ContinueRule,
-    /// What decides how much slab one pass shrinks. 4.16+: its priority.
+    /// Measure of the slab that one pass shrinks. 4.16+: its priority.
     pub slab_target: SlabTarget,
     /// Every pass asks each shrinker for at least one batch, or all it has. 4.18 and 4.19.
     pub slab_small_caches: bool,
-    /// How much shrinking that was put off is carried over.
+    /// Share of the shrinking that was put off which is carried over.
     pub slab_deferred: SlabDeferred,
     /// Whether kswapd shrinks slab while it works off a boost of watermarks.
     pub slab_under_boost: SlabUnderBoost,
-    /// What shrinking does with an unused inode that has page cache.
+    /// Treatment of an unused inode that has page cache.
     pub inode_cache: InodeCache,
-    /// What reclaimers that are stopped wait for.
+    /// Event that stopped reclaimers wait for.
     pub throttle: ThrottleRule,
     /// Reclaim waits after a pass while more pages are being written than may be dirty. Up to 4.8.
     pub throttle_vm_writeout: bool,
     /// Direct reclaim that got nothing starts anew and ages active lists that it had left alone. 5.5+.
     pub force_deactivate: bool,
-    /// Which zones of a node have to be above their high marks for kswapd to rest.
+    /// Zones of a node that have to be above their high marks for kswapd to rest.
     pub kswapd_balances: BalancedZones,
     /// When reclaim takes memory for unreclaimable.
     pub unreclaimable: Unreclaimable,
@@ -40,13 +40,13 @@ pub struct ReclaimPolicy {
     pub drop_slab_doubles: bool,
     /// Among which pages those wait of which `madvise` says `MADV_FREE`.
     pub lazy_free: LazyFree,
-    /// Which nodes are reclaimed before others are used, where `vm.zone_reclaim_mode` says that any are.
+    /// Nodes that are reclaimed before others are used, where `vm.zone_reclaim_mode` says that any are.
     pub node_reach: NodeReach,
     /// Reclaim splits huge pages that are mapped in part before it takes any page that somebody uses. order9's own.
     pub partial_first: bool,
 }
 
-/// What has LRU lists.
+/// Owner of LRU lists: a zone or a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LruScope {
     /// Every zone. Up to 4.7.
@@ -55,7 +55,7 @@ pub enum LruScope {
     Node,
 }
 
-/// Where new anonymous pages start.
+/// List on which new anonymous pages start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewAnon {
     /// On the active list. Up to 5.8.
@@ -64,7 +64,7 @@ pub enum NewAnon {
     Inactive,
 }
 
-/// How scanning is shared between anonymous pages and pages of files.
+/// Rule that splits scanning between anonymous pages and pages of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BalanceRule {
     /// By the share of scanned pages that were found in use. Up to 5.7.
@@ -73,7 +73,7 @@ pub enum BalanceRule {
     RefaultCost,
 }
 
-/// Which test ends reclaim for a costly request first.
+/// Rule that ends reclaim for a costly request first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueRule {
     /// Twice the block is reclaimed, or there is not so much to reclaim; then, whether compaction can start. Up to 5.3.
@@ -82,55 +82,55 @@ pub enum ContinueRule {
     SuitableFirst,
 }
 
-/// What decides how much slab one pass shrinks.
+/// Measure of the slab that one pass shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlabTarget {
     /// The share of the LRU pages that it scanned. Up to 4.15.
     ScanShare,
-    /// Its priority. 4.16+.
+    /// Priority of the pass. 4.16+.
     Priority,
 }
 
-/// How much shrinking that was put off is carried over to the next pass.
+/// Share of the shrinking that was put off which is carried over to the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlabDeferred {
-    /// What was left of the pass after its limits. Up to 4.13.
+    /// Rest of the pass after its limits. Up to 4.13.
     Capped,
     /// All that was asked for and not done, limits notwithstanding. 4.14 to 5.12.
     Planned,
-    /// The same, at most twice the objects there are; a pass takes on as much of it as its priority says. 5.13+.
+    /// Rest of the pass, at most twice the objects there are; a pass takes on as much of the rest as its priority says. 5.13+.
     Scaled,
 }
 
 /// Whether kswapd shrinks slab while it works off a boost of watermarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlabUnderBoost {
-    /// It takes pages of files only. 5.0 to 5.2, as they were released.
+    /// A gentle run takes pages of files only. 5.0 to 5.2, as they were released.
     Exempt,
     /// As in any other run. 5.3+.
     Shrunk,
 }
 
-/// What shrinking does with an unused inode that has page cache.
+/// Treatment of an unused inode that has page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InodeCache {
-    /// Its clean pages are dropped; it goes when it is met again. Up to 5.15.
+    /// Clean pages of the inode are dropped; the inode goes when it is met again. Up to 5.15.
     DroppedWithInode,
     /// Nothing: page cache keeps its inode. 5.16+.
     KeepsInode,
 }
 
-/// What reclaimers wait for that would only get in each other's way, or overtake the disks.
+/// Event that reclaimers wait for which would only get in each other's way, or overtake the disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThrottleRule {
     /// A disk that is no longer congested, for up to 100 ms, whatever the cause. Up to 5.15.
     Congestion,
-    /// What ends the cause: pages written, for up to 100 ms; pages that others have isolated, 20 ms; where nobody can tell,
+    /// End of the cause: pages written, for up to 100 ms; pages that others have isolated, 20 ms; where nobody can tell,
     /// one tick. 5.16+.
     Events,
 }
 
-/// Which zones of a node have to be above their high marks for kswapd to rest.
+/// Zones of a node that have to be above their high marks for kswapd to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BalancedZones {
     /// All, without lowmem reserves; for an order above 0, zones with a quarter of the pages. Up to 4.7.
@@ -156,16 +156,16 @@ pub enum LazyFree {
     None,
     /// Anonymous ones: they go only where swap lets reclaim look at those. 4.5 to 4.11.
     AnonLists,
-    /// Those of files: they go before anything that has to be written. 4.12+.
+    /// Inactive lists of files: their pages go before anything that has to be written. 4.12+.
     FileLists,
 }
 
-/// Which nodes are reclaimed before others are used, by their distance from the preferred one.
+/// Nodes that are reclaimed before others are used, by their distance from the preferred one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeReach {
-    /// Those nearer than `RECLAIM_DISTANCE`. Up to 4.10.
+    /// Nodes nearer than `RECLAIM_DISTANCE`. Up to 4.10.
     Nearer,
-    /// Those at most that far away. 4.11+.
+    /// Nodes at most that far away. 4.11+.
     Within,
 }
 

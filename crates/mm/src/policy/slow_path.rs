@@ -1,47 +1,48 @@
-//! What differs between releases about requests that find no page at once.
+//! Differences between releases about requests that find no page at once.
 
-/// What an allocation does that found no page above the low watermark.
+/// Way of an allocation that found no page above the low watermark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowPathPolicy {
-    /// Which requests compact before they reclaim.
+    /// Requests that compact before they reclaim.
     pub first_compaction: FirstCompaction,
-    /// Which requests fail right after that.
+    /// Requests that fail right after the first compaction.
     pub early_fail: EarlyFail,
-    /// How long requests go on.
+    /// Limit to the retries of a request.
     pub retry: RetryRule,
-    /// What a compaction that gave up means for the next try.
+    /// Consequence of a compaction that gave up for the next try.
     pub withdrawn: Withdrawn,
     /// A retry without progress waits up to 100 ms while most of what could be reclaimed is under writeback. 4.7 to 5.15.
     pub retry_waits_for_writeback: bool,
-    /// Which direct compactions count as `compact_stall`.
+    /// Direct compactions that count as `compact_stall`.
     pub stall_counts: StallCounts,
     /// A request for one node only that may not reclaim fails before kswapd is asked for. Up to 4.5.
     pub thisnode_needs_reclaim: bool,
 }
 
-/// Which requests compact before they reclaim.
+/// Requests that compact before they reclaim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstCompaction {
     /// Every request above order 0. Up to 4.8.
     HighOrders,
     /// Costly requests, and others above order 0 that are not movable. 4.9 to 6.8.
     CostlyOrUnmovable,
-    /// The same, if they may start I/O. 6.9+.
+    /// Costly and unmovable requests, if they may start I/O. 6.9+.
     CostlyOrUnmovableWithIo,
 }
 
-/// Which requests fail after their first compaction.
+/// Requests that fail after their first compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyFail {
     /// Huge pages without retries, after a deferred or contended compaction. Up to 4.8.
     HugeNoRetry,
     /// Costly requests without retries, if compaction is deferred. 4.9 to 5.3.
     NoRetryDeferred,
-    /// The same, and order 9 with I/O and without `__GFP_RETRY_MAYFAIL` if it was skipped or deferred. 5.4.
+    /// Requests without retries, and order 9 with I/O and without `__GFP_RETRY_MAYFAIL` if compaction was skipped or deferred.
+    /// 5.4.
     HugeUnlessRetryMayFail,
     /// Costly requests without retries, if compaction was skipped or deferred. 5.5+.
     NoRetrySkippedOrDeferred,
-    /// The same, and costly requests without retries for one node in every case. Early 2026.
+    /// Requests without retries, and costly ones without retries for one node in every case. Early 2026.
     NoRetryThisNode,
     /// As [`Self::NoRetrySkippedOrDeferred`], and order 9 in every case if it was skipped or deferred, unless reclaim of pages makes the difference.
     /// order9's own.
@@ -76,7 +77,7 @@ impl EarlyFail {
     }
 }
 
-/// How long requests go on.
+/// Limit to the retries of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryRule {
     /// Costly requests with `__GFP_REPEAT` until as many pages are reclaimed as they asked for. Up to 4.6.
@@ -85,7 +86,7 @@ pub enum RetryRule {
     WhileHopeful,
 }
 
-/// What a compaction that was deferred, contended or skipped a part means for the next try.
+/// Consequence of a compaction that was deferred, contended or skipped a part for the next try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
     /// Retry while a zone would be suitable with what can be reclaimed. 4.9 to 5.3.
@@ -94,10 +95,10 @@ pub enum Withdrawn {
     SkippedOnly,
 }
 
-/// Which direct compactions count as `compact_stall`.
+/// Direct compactions that count as `compact_stall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StallCounts {
-    /// Those that did something. Up to 5.0.
+    /// Compactions that did something. Up to 5.0.
     Tried,
     /// All, even skipped and deferred ones. 5.1 to 5.12.
     All,

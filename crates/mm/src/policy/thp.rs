@@ -1,8 +1,8 @@
-//! What differs between releases about huge pages, as data.
+//! Differences between releases about huge pages, as data.
 
 use order9_units::HugeDefrag;
 
-pub use crate::thp::placement::HugePlacement;
+use crate::policy::placement::HugePlacement;
 
 /// Switches of transparent huge pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct ThpPolicy {
     /// Distance of the furthest node that counts as near, where the placement tells near nodes from others; 10 is the node
     /// itself.
     pub near: u32,
-    /// What a write to a huge page copies that others map, too.
+    /// Extent of the copy that a write makes of a huge page which others map, too.
     pub cow: HugeCow,
-    /// What a write to the huge page of zeros gets.
+    /// Page that a write to the huge page of zeros gets.
     pub zero_write: ZeroWrite,
     /// Whoever splits a huge mapping splits its page with it, for all who map it. Up to 4.4.
     pub split_page_with_pmd: bool,
@@ -41,15 +41,15 @@ pub struct ThpPolicy {
     pub migration: bool,
     /// `fork` copies pages that are pinned instead of sharing them. 5.9+.
     pub fork_pin_copy: bool,
-    /// Which new mappings start at the start of a slot.
+    /// New mappings that start at the start of a slot.
     pub mmap_align: MmapAlign,
     /// A hugetlb pool that grows tries hard on a node only until that had no page once. 5.4+.
     pub hugetlb_noretry: bool,
     /// Shared memory and tmpfs have huge pages. 4.8+.
     pub shmem: bool,
-    /// What an allocation may do for a huge page of shared memory.
+    /// Effort of an allocation for a huge page of shared memory.
     pub shmem_gfp: ShmemGfp,
-    /// What becomes of a huge page of tmpfs that is truncated or punched in part.
+    /// Fate of a huge page of tmpfs that is truncated or punched in part.
     pub shmem_punch: ShmemPunch,
     /// `huge=within_size` asks whether the huge page that holds the accessed page ends within the file, not the one that ends
     /// where it starts. 5.15+.
@@ -70,11 +70,11 @@ pub struct ThpPolicy {
     /// Every new huge page waits in the deferred split queue to be looked at, and one that is mostly zeros is split there; a
     /// split maps the page of zeros where a part holds nothing else. 6.12+.
     pub shrink_underused: bool,
-    /// Which files and fields about huge pages there are.
+    /// Files and fields about huge pages that exist.
     pub interface: HugeInterface,
 }
 
-/// Which files and fields about huge pages there are, beside those of mechanisms with a switch of their own. Each has those of
+/// Files and fields about huge pages that exist, beside those of mechanisms with a switch of their own. Each value includes
 /// the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HugeInterface {
@@ -92,16 +92,16 @@ pub enum HugeInterface {
     Sizes,
 }
 
-/// Which faults reclaim and compact for a huge page unless the administrator says otherwise.
+/// Faults that reclaim and compact for a huge page unless the administrator says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefragDefault {
     /// All. Up to 4.5.
     Always,
-    /// Those in advised memory. 4.6+.
+    /// Faults in advised memory. 4.6+.
     Madvise,
 }
 
-/// What a write to a huge page copies that others map, too.
+/// Extent of the copy that a write makes of a huge page which others map, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugeCow {
     /// All of it, to another huge page. Up to 5.7.
@@ -110,7 +110,7 @@ pub enum HugeCow {
     Split,
 }
 
-/// What a write to the huge page of zeros gets.
+/// Page that a write to the huge page of zeros gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroWrite {
     /// A huge page. Up to 5.7, and 6.13+.
@@ -119,32 +119,32 @@ pub enum ZeroWrite {
     Split,
 }
 
-/// Which new mappings of anonymous memory start at the start of a slot, unless the program says where.
+/// New mappings of anonymous memory that start at the start of a slot, unless the program says where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MmapAlign {
     /// None: mappings lie side by side. Up to 6.6.
     None,
-    /// Those of at least 2 MiB. 6.7+.
+    /// Mappings of at least 2 MiB. 6.7+.
     Large,
-    /// Those of a multiple of 2 MiB. 6.13+.
+    /// Mappings of a multiple of 2 MiB. 6.13+.
     Multiple,
 }
 
-/// What an allocation may do for a huge page of shared memory.
+/// Effort of an allocation for a huge page of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShmemGfp {
-    /// What it may do for any page of the file, in one round: it reclaims, compacts and wakes kswapd. Up to 5.11.
+    /// Effort for any page of the file, in one round: the request reclaims, compacts and wakes kswapd. Up to 5.11.
     Mapping,
-    /// What a fault may do for an anonymous one; a system call counts as unadvised. 5.12+.
+    /// Effort of a fault for an anonymous huge page; a system call counts as unadvised. 5.12+.
     Mode,
 }
 
-/// What becomes of a huge page of tmpfs that is truncated or punched in part.
+/// Fate of a huge page of tmpfs that is truncated or punched in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShmemPunch {
-    /// It stays, zeroed in part. Up to 5.9.
+    /// The page stays, zeroed in part. Up to 5.9.
     Zero,
-    /// It is split, unless it is pinned, and what is punched is freed. 5.10+.
+    /// The page is split, unless it is pinned, and the punched part is freed. 5.10+.
     Split,
 }
 

@@ -31,15 +31,15 @@ impl UsedPages {
             let uses = self.take_uses(idx, phys);
             referenced += if uses.young > 0 { frames } else { 0 };
             if of == LruType::File && uses.executable {
-                self.move_lru(idx, of.active(), phys);
+                self.lru.move_lru(idx, of.active(), phys);
             } else {
-                self.move_lru(idx, of.inactive(), phys);
+                self.lru.move_lru(idx, of.inactive(), phys);
                 phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Workingset, true));
                 deactivated += frames;
             }
         }
         // Once to take them off the active list, once to put them on one again.
-        self.lock_lru(phys.frames.zones()[pass.zone.index()].node(), 2, phys);
+        self.lru.lock_lru(phys.frames.zones()[pass.zone.index()].node(), 2, phys);
         let zone = *phys.frames.zone(pass.zone);
         phys.counters.pgrefill.add(zone.kind(), scanned);
         phys.counters.pgdeactivate += deactivated;
@@ -54,6 +54,6 @@ impl UsedPages {
         });
         self.lru.pressure[pass.set].note_scan(of, scanned, referenced);
         phys.note_scanned(pass.set, scanned);
-        self.note_lru_cost(pass.set, of, referenced, phys);
+        self.lru.note_lru_cost(pass.set, of, referenced, phys);
     }
 }

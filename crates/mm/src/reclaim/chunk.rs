@@ -58,7 +58,7 @@ pub(super) struct Tally {
     /// Pages whose write was started.
     pub(super) written: u64,
     /// Pages were unmapped, and CPUs may still have their translations.
-    pub(super) unflushed: bool,
+    unflushed: bool,
     activated: u64,
     freed: u64,
     /// Parts of huge pages that were split.
@@ -83,7 +83,7 @@ impl UsedPages {
             && let Some(idx) = self.oldest(&mut walk, phys)
         {
             taken += phys.frames.word(idx).frames();
-            self.isolate_lru(idx, phys);
+            self.lru.isolate_lru(idx, phys);
             run.chunk.isolated.push(idx);
         }
         let scanned = taken + walk.skipped;
@@ -97,7 +97,7 @@ impl UsedPages {
             list,
         });
         phys.work.pages_isolated += run.chunk.isolated.len() as u64;
-        self.lock_lru(phys.frames.zones()[pass.zone.index()].node(), 1, phys);
+        self.lru.lock_lru(phys.frames.zones()[pass.zone.index()].node(), 1, phys);
         self.lru.pressure[pass.set].note_scan(LruType::of(list), taken, 0);
         phys.note_scanned(pass.set, scanned);
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
@@ -108,13 +108,13 @@ impl UsedPages {
     /// Frees an isolated page that nobody maps or pins, and takes it out of its file or the swap cache.
     fn drop_page(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         if let Owner::File { file, index } = self.rmap.owner(idx) {
-            let shadow = self.workingset_eviction(idx, phys);
+            let shadow = self.lru.workingset_eviction(idx, phys);
             self.reclaim_from_file(file, index, Some(shadow), phys);
         }
         if phys.frames.word(idx).has(PageFlag::SwapCache) {
             self.evict_to_swap(idx, phys);
         }
-        self.end_isolation(idx, phys);
+        self.lru.end_isolation(idx, phys);
         self.disown(idx, cpu, phys);
     }
 }
@@ -141,7 +141,7 @@ impl Reclaim {
             }
         }
         phys.flush_unmapped(&mut tally);
-        pages.lock_lru(phys.frames.zones()[zone.index()].node(), 1, phys);
+        pages.lru.lock_lru(phys.frames.zones()[zone.index()].node(), 1, phys);
         run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);
@@ -151,7 +151,7 @@ impl Reclaim {
         phys.counters.pgactivate += tally.activated;
         // A page found in use or written: its type is worth less scanning.
         pages.lru.pressure[set].note_scan(of, 0, tally.activated);
-        pages.note_lru_cost(set, of, tally.activated + tally.written, phys);
+        pages.lru.note_lru_cost(set, of, tally.activated + tally.written, phys);
         let node = phys.frames.zone(zone).node();
         phys.trace(|| Event::LruShrinkInactive {
             node,
@@ -177,12 +177,12 @@ impl Reclaim {
     ) {
         let frames = phys.frames.word(idx).frames();
         match self.judge(run, idx, tally, phys, pages) {
-            Outcome::Keep => pages.putback_lru(idx, phys),
+            Outcome::Keep => pages.lru.putback_lru(idx, phys),
             Outcome::Activate => {
                 tally.activated += frames;
-                pages.workingset_activation(idx, phys);
-                pages.move_lru(idx, phys.frames.word(idx).lru_type().active(), phys);
-                pages.putback_lru(idx, phys);
+                pages.lru.workingset_activation(idx, phys);
+                pages.lru.move_lru(idx, phys.frames.word(idx).lru_type().active(), phys);
+                pages.lru.putback_lru(idx, phys);
             }
             Outcome::Free => {
                 tally.freed += frames;

@@ -3,12 +3,14 @@
 //! Key types: [`ReclaimControl`] (one run), [`ReclaimId`] (its number), [`Reclaim`] (all runs and what they share).
 //! [`Mm`] owns runs, so that [`Mm::check`] and snapshots see the pages that are isolated between two steps.
 
+use alloc::format;
 use alloc::vec::Vec;
 
-use order9_frames::{Gfp, Idx};
+use order9_frames::{Flag, Gfp, Verdict, require};
 use order9_units::{Order, ZoneKind};
 
 use crate::page_cache::FileWrite;
+use crate::phys::PhysMem;
 use crate::reclaim::chunk::Chunk;
 use crate::reclaim::pass::Pass;
 use crate::reclaim::stats::ReclaimFlags;
@@ -16,6 +18,7 @@ use crate::reclaimer::PassStats;
 use crate::reclaimer::Reclaimer;
 use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
+use crate::trace::Tracer;
 
 /// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
 pub const DEF_PRIORITY: u8 = 12;
@@ -122,8 +125,11 @@ impl Reclaim {
 }
 
 impl Runs<ReclaimControl> {
-    /// Pages that runs hold.
-    pub(crate) fn isolated(&self) -> impl Iterator<Item = Idx> {
-        self.iter().flat_map(|run| run.chunk.isolated.iter().copied())
+    /// Checks that the pages that runs hold are isolated.
+    pub(crate) fn check_isolated(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        self.iter().flat_map(|run| &run.chunk.isolated).try_for_each(|&idx| {
+            let isolated = phys.frames.word(idx).has(Flag::Isolated);
+            require(isolated, "pages that a reclaim run holds are isolated", || format!("{:?}", phys.frames.pfn(idx)))
+        })
     }
 }

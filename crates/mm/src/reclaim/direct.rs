@@ -6,6 +6,7 @@ use order9_units::Order;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::Unreclaimable;
+use crate::reclaim::DEF_PRIORITY;
 use crate::reclaim::node::NodePass;
 use crate::suitable::{Suitable, compact_gap};
 use crate::trace::Tracer;
@@ -38,6 +39,11 @@ impl UsedPages {
             passes.push(NodePass { zone: entry.zone, slab });
         }
         (passes, ready)
+    }
+
+    /// Whether a pass at `priority` over the lists of `zone` is worth a try.
+    pub(crate) fn helps(&self, zone: &Zone, priority: u8, phys: &PhysMem<impl Tracer>) -> bool {
+        priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id(), phys)
     }
 
     /// Whether a request that got nothing goes on, since lists that may serve it are not scanned often enough to give them up.

@@ -41,12 +41,12 @@ fn dirty() -> (Mm, FileId) {
 fn make_inactive(mm: &mut Mm, file: FileId) {
     for index in 0..32 {
         let idx = mm.phys.frames.at(mm.file_page(file, index).expect("nothing was freed"));
-        mm.pages.move_lru(idx, LruList::InactiveFile, &mut mm.phys);
+        mm.pages.lru.move_lru(idx, LruList::InactiveFile, &mut mm.phys);
     }
 }
 
 fn lists(mm: &Mm) -> [u64; 2] {
-    [LruList::InactiveFile, LruList::ActiveFile].map(|list| mm.pages.zone_lru(ZONE).pages(list))
+    [LruList::InactiveFile, LruList::ActiveFile].map(|list| mm.pages.lru.zone_lru(ZONE).pages(list))
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn pages_that_come_back_within_the_active_list_start_active_and_age_it() {
     read_pages(&mut mm, hot, 0, 3);
     for index in 0..3 {
         let idx = mm.phys.frames.at(mm.file_page(hot, index).expect("it was read"));
-        mm.pages.move_lru(idx, LruList::ActiveFile, &mut mm.phys);
+        mm.pages.lru.move_lru(idx, LruList::ActiveFile, &mut mm.phys);
     }
     // Evicted in the order they were read: three more inactive pages would have kept the last three.
     let refaulted = |mm: &Mm| (mm.counters().workingset_refault[1], mm.counters().workingset_activate[1]);

@@ -28,9 +28,9 @@ impl Reclaim {
     ) -> Outcome {
         let (word, owner) = (phys.frames.word(idx), pages.rmap.owner(idx));
         let mapped = match owner {
-            Owner::Huge => pages.is_huge_page_mapped(idx),
-            Owner::File { .. } if word.is_compound() => pages.is_huge_page_mapped(idx),
-            _ => pages.mapcount_of(owner) > 0,
+            Owner::Huge => pages.huge.is_huge_page_mapped(idx),
+            Owner::File { .. } if word.is_compound() => pages.huge.is_huge_page_mapped(idx),
+            _ => pages.cache.mapcount_of(owner) > 0,
         };
         match owner {
             // Whoever had it has dropped it since.
@@ -68,7 +68,7 @@ impl Reclaim {
                 }
                 pages.write_file_page(run, self.flags[phys.lru_set(run.chunk.zone)], idx, verdict, tally, phys)
             }
-            (_, Owner::Anon(_) | Owner::Shared { .. }) if pages.is_lazily_freeable(idx, phys) => {
+            (_, Owner::Anon(_) | Owner::Shared { .. }) if pages.rmap.is_lazily_freeable(idx, phys) => {
                 pages.free_unless_written(idx, tally, phys)
             }
             (_, Owner::Anon(_) | Owner::Shared { .. } | Owner::SwapCache) => pages.swap_out(run, idx, tally, phys),
@@ -161,7 +161,8 @@ impl UsedPages {
     ) -> Outcome {
         let (word, may_start_io) = (phys.frames.word(head), run.gfp.has(Gfp::IO));
         let cached = word.has(PageFlag::SwapCache);
-        let wanted = phys.policy.thp.swap_whole && self.is_mapped_huge(head) && !self.is_lazily_freeable(head, phys);
+        let wanted =
+            phys.policy.thp.swap_whole && self.huge.is_mapped_huge(head) && !self.rmap.is_lazily_freeable(head, phys);
         if !cached && (!wanted || !run.may_swap || !may_start_io) {
             return self.split_to_swap(run, head, of, tally, phys);
         }
@@ -236,7 +237,7 @@ impl UsedPages {
         if !may_have_slot {
             return Outcome::Keep;
         }
-        if !self.add_to_swap(idx, phys) {
+        if !self.swap.add_to_swap(idx, phys) {
             return Outcome::Activate;
         }
         let flushes = phys.work.tlb_flushes;

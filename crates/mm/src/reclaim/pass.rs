@@ -84,7 +84,7 @@ impl UsedPages {
     /// Puts pages back that a run still holds as it ends, and lets its sets of lists settle.
     pub(crate) fn end_passes(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem<impl Tracer>) {
         for idx in core::mem::take(&mut run.chunk.isolated) {
-            self.putback_lru(idx, phys);
+            self.lru.putback_lru(idx, phys);
             self.free_if_kept(idx, phys);
         }
         run.sets.iter().for_each(|&set| self.lru.workingset.settle(set));
@@ -98,7 +98,7 @@ impl UsedPages {
         set: usize,
         phys: &PhysMem<impl Tracer>,
     ) -> BalanceView {
-        let sizes = self.lru_sizes(set, phys);
+        let sizes = self.lru.lru_sizes(set, phys);
         self.lru.pressure[set].fade(&sizes);
         let of_set = |of: fn(&Zone) -> u64| phys.zones_of_set(set).map(of).sum();
         BalanceView {
@@ -107,8 +107,8 @@ impl UsedPages {
             high: of_set(|zone| zone.watermarks().high + zone.boost()),
             priority: run.priority,
             swappiness: phys.settings.swappiness,
-            has_swap: self.swap_total() > Pages::ZERO,
-            swap_free: if run.may_swap { self.swap_free().get() } else { 0 },
+            has_swap: self.swap.swap_total() > Pages::ZERO,
+            swap_free: if run.may_swap { self.swap.swap_free().get() } else { 0 },
             file_refaults: self.lru.workingset.has_file_refaults(set),
             polls: run.by == Reclaimer::Kswapd && self.is_unreclaimable(zone, phys),
             pressure: self.lru.pressure[set],
@@ -119,7 +119,7 @@ impl UsedPages {
     fn scan_step(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem<impl Tracer>) -> ReclaimStep {
         let Some(mut pass) = run.pass.take() else { return ReclaimStep::Done };
         let (reclaimed, goal) = (run.nr_reclaimed - pass.reclaimed_before, run.nr_to_reclaim);
-        pass.view.sizes = self.lru_sizes(pass.set, phys);
+        pass.view.sizes = self.lru.lru_sizes(pass.set, phys);
         let mut waited = pass.waiting.is_some();
         while let Some((list, pages)) = pass.waiting.take().or_else(|| pass.next_chunk(reclaimed, goal)) {
             let of = LruType::of(list);
@@ -151,7 +151,7 @@ impl UsedPages {
     }
 
     fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType, phys: &PhysMem<impl Tracer>) -> bool {
-        let isolated = phys.zones_of_set(pass.set).map(|zone| self.zone_lru(zone.id()).isolated(of)).sum();
+        let isolated = phys.zones_of_set(pass.set).map(|zone| self.lru.zone_lru(zone.id()).isolated(of)).sum();
         run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
     }
 }

@@ -36,7 +36,7 @@ struct World {
 impl World {
     fn new(policy: Policy, seed: u64) -> Self {
         let mut mm = mounted(policy).with_content_tags();
-        mm.pages.swapon(SLOTS);
+        mm.pages.swap.swapon(SLOTS);
         let file = mm.fs_create(Pages::new(PAGES)).expect("there is room");
         assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
         let mut mappings = Vec::new();
@@ -227,7 +227,7 @@ impl World {
         }
         self.mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
         let levels = self.mm.pages.user_levels();
-        assert_eq!((levels.anon, levels.mapped, self.mm.pages.swap_free()), (0, 0, SLOTS));
+        assert_eq!((levels.anon, levels.mapped, self.mm.pages.swap.swap_free()), (0, 0, SLOTS));
         self.mm
     }
 }

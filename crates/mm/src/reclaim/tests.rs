@@ -43,7 +43,7 @@ pub(crate) fn mapped(mm: &mut Mm, count: u64, list: LruList, prot: Prot) -> Mapp
     for page in 0..count {
         assert_eq!(touch(mm, &file_mapped, page), FaultStep::Done);
         let idx = mm.phys.frames.at(mm.file_page(file, page).expect("it was just touched"));
-        mm.pages.move_lru(idx, list, &mut mm.phys);
+        mm.pages.lru.move_lru(idx, list, &mut mm.phys);
         mm.pages.take_uses(idx, &mut mm.phys);
         file_mapped.pages.push(mm.phys.frames.pfn(idx));
     }
@@ -111,7 +111,7 @@ fn unused_pages_go_and_used_ones_stay() {
     let counters = mm.counters();
     assert_eq!((counters.pgscan_kswapd.total(), counters.pgsteal_kswapd.total(), counters.pgactivate), (100, 97, 1));
     assert_eq!(
-        mm.pages.lru_list(ZoneId(1), LruList::InactiveFile, &mm.phys).collect::<Vec<_>>(),
+        mm.pages.lru.lru_list(ZoneId(1), LruList::InactiveFile, &mm.phys).collect::<Vec<_>>(),
         [mapped.pages[6], mapped.pages[3]]
     );
     assert_eq!((mm.file(mapped.file).unwrap().pages().get(), mm.pages.user_levels().mapped), (3, 3));
@@ -158,7 +158,7 @@ fn pages_of_higher_zones_are_passed_over_once() {
     assert_eq!((mm.counters().pgskip[ZoneKind::Normal.index()], run.nr_scanned), (80, 80));
     let newest_first = mapped.pages.iter().rev().copied();
     assert!(
-        mm.pages.lru_list(ZoneId(1), LruList::InactiveFile, &mm.phys).eq(newest_first),
+        mm.pages.lru.lru_list(ZoneId(1), LruList::InactiveFile, &mm.phys).eq(newest_first),
         "all have moved, so none has"
     );
 }
@@ -207,7 +207,7 @@ fn pages_dropped_while_isolated_are_freed_and_count() {
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Scanned);
-    assert_eq!(mm.pages.zone_lru(ZoneId(1)).isolated(LruType::File), 32);
+    assert_eq!(mm.pages.lru.zone_lru(ZoneId(1)).isolated(LruType::File), 32);
     mm.truncate(mapped.file, Pages::new(8), CPU).expect("it is open");
     mm.check().expect("every law holds");
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::new(32)));
@@ -267,13 +267,13 @@ fn a_pass_tells_what_it_does() {
     for page in 0..40 {
         let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
         mm.add_file_page(file, page, pfn, CPU).expect("it is open");
-        mm.pages.move_lru(mm.phys.frames.at(pfn), LruList::InactiveFile, &mut mm.phys);
+        mm.pages.lru.move_lru(mm.phys.frames.at(pfn), LruList::InactiveFile, &mut mm.phys);
     }
-    mm.tracer_mut().clear();
+    mm.phys.tracer_mut().clear();
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
-    let told: Vec<_> = mm.tracer_mut().iter().filter(|event| !matches!(event, Event::Frame(_))).copied().collect();
+    let told: Vec<_> = mm.phys.tracer_mut().iter().filter(|event| !matches!(event, Event::Frame(_))).copied().collect();
     let isolate = |pages| Event::LruIsolate {
         class: ZoneKind::Movable,
         order: Order::ZERO,
@@ -303,7 +303,7 @@ fn a_pass_tells_what_it_does() {
 fn writes_and_pages_that_come_back_are_what_a_type_costs() {
     let mut mm = boot();
     mm.phys.policy.reclaim.new_anon = NewAnon::Inactive;
-    mm.pages.swapon(Pages::new(1000));
+    mm.pages.swap.swapon(Pages::new(1000));
     let space = mm.create_space().expect("there are few");
     let start = mm.mmap(space, &MmapRequest::anon(Pages::new(420).bytes()), CPU).expect("there is room");
     let at = |page: u64| VirtAddr::new(start.get() + 4096 * page);
@@ -319,7 +319,7 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
     let in_use = |mm: &mut Mm| {
         pages[..400]
             .iter()
-            .for_each(|&pfn| mm.pages.move_lru(mm.phys.frames.at(pfn), LruList::ActiveAnon, &mut mm.phys));
+            .for_each(|&pfn| mm.pages.lru.move_lru(mm.phys.frames.at(pfn), LruList::ActiveAnon, &mut mm.phys));
     };
     let last = mm.phys.frames.at(pages[419]);
     mm.phys.frames.set(last, mm.phys.frames.word(last).with(PageFlag::Workingset, true));
@@ -348,7 +348,7 @@ fn writes_and_pages_that_come_back_are_what_a_type_costs() {
 /// Makes a program with `count` inactive pages that it has not used since it wrote them, and enough swap.
 fn unused_anon(mm: &mut Mm, count: u64) {
     mm.phys.policy.reclaim.new_anon = NewAnon::Inactive;
-    mm.pages.swapon(Pages::new(1000));
+    mm.pages.swap.swapon(Pages::new(1000));
     let space = mm.create_space().expect("there are few");
     let start = mm.mmap(space, &MmapRequest::anon(Pages::new(count).bytes()), CPU).expect("there is room");
     for page in 0..count {
@@ -377,7 +377,7 @@ fn a_run_that_may_not_swap_gives_its_pages_no_slots() {
     mm.reclaim_mut(id).may_swap = false;
     assert_eq!(mm.reclaim_step(id, CPU), ReclaimStep::Reclaimed(Pages::ZERO));
     assert_eq!(
-        (mm.end_reclaim(id).writes.len(), mm.pages.swap_free(), sizes(&mm)),
+        (mm.end_reclaim(id).writes.len(), mm.pages.swap.swap_free(), sizes(&mm)),
         (0, Pages::new(1000), [20, 0, 0, 0, 0])
     );
 }
@@ -392,7 +392,7 @@ fn a_pass_tells_how_many_pages_it_kept_since_they_were_in_use() {
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
-    let told = mm.tracer_mut().iter().find_map(|event| match event {
+    let told = mm.phys.tracer_mut().iter().find_map(|event| match event {
         Event::LruShrinkInactive { reclaimed, referenced, .. } => Some((*reclaimed, *referenced)),
         _ => None,
     });

@@ -9,8 +9,6 @@ use crate::phys::PhysMem;
 use crate::reclaim::decide::throttles_direct_reclaim;
 use crate::trace::Tracer;
 
-/// Scans in vain after which lists count as unreclaimable.
-pub(crate) const SCANS_MAX: u64 = 6;
 impl UsedPages {
     /// Whether the reserves of a node are so low that tasks have to leave reclaim to kswapd, which is woken for it.
     pub(crate) fn throttles_direct_reclaim(&self, node: NodeId, phys: &mut PhysMem<impl Tracer>) -> bool {
@@ -33,8 +31,8 @@ impl UsedPages {
 
     /// Inactive pages of a node that reclaim could still take.
     pub(crate) fn inactive_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
-        let sizes = self.lru_sizes(phys.lru_set(zone), phys);
-        let anon = if self.swap_free().get() > 0 { sizes[LruList::InactiveAnon.index()] } else { 0 };
+        let sizes = self.lru.lru_sizes(phys.lru_set(zone), phys);
+        let anon = if self.swap.swap_free().get() > 0 { sizes[LruList::InactiveAnon.index()] } else { 0 };
         sizes[LruList::InactiveFile.index()] + anon
     }
 }
@@ -137,7 +135,7 @@ mod tests {
         mm.pages.lru.zones[0].sizes[LruList::ActiveAnon.index()] = 7;
         let zone = mm.phys.frames.zones()[0].id();
         assert_eq!((mm.pages.reclaimable_pages(zone, &mm.phys), mm.pages.inactive_pages(zone, &mm.phys)), (100, 100));
-        mm.pages.swapon(Pages::new(10));
+        mm.pages.swap.swapon(Pages::new(10));
         assert_eq!((mm.pages.reclaimable_pages(zone, &mm.phys), mm.pages.inactive_pages(zone, &mm.phys)), (157, 150));
     }
 }

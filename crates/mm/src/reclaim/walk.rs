@@ -42,7 +42,7 @@ impl UsedPages {
             let frames = phys.frames.word(idx).frames();
             walk.skipped += frames;
             phys.counters.pgskip[kind.index()] += frames;
-            self.move_lru(idx, walk.list, phys);
+            self.lru.move_lru(idx, walk.list, phys);
         }
     }
 }

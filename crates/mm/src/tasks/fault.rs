@@ -27,10 +27,10 @@ pub async fn handle_fault<E: UserTask>(
     finish_fault(env, addr, access, step).await
 }
 
-/// The same from `step` on, with that lock held by the caller.
+/// Finishes a fault from `step` on, with the lock held by the caller.
 ///
 /// # Errors
-/// As [`handle_fault`].
+/// Errors of [`handle_fault`].
 pub async fn finish_fault<E: UserTask>(
     env: &E,
     addr: VirtAddr,

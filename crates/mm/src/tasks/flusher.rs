@@ -16,7 +16,7 @@ use crate::page_cache::{FileId, FileWrite};
 const TURN: Pages = Pages::new(1024);
 /// Inodes that are written with one transfer.
 const INODES: usize = 128;
-/// How long the end of writes is waited for at a time.
+/// Longest single wait for the end of writes.
 const WRITE_WAIT: Nanos = Nanos::new(100_000_000);
 
 /// Writes back what is due, at every interval and whenever it is woken; never ends. To be run as a task of its own, and not
@@ -25,9 +25,9 @@ pub async fn flusher<E: Stall>(env: &E, disks: &impl Disks, mut phase: Option<Na
     loop {
         let every = env.with(|mm| mm.phys.dirty_writeback_interval());
         let timeout = phase.take().or(every);
-        if !env.with(|mm| mm.pages.take_flusher_wakeup()) {
+        if !env.with(|mm| mm.pages.cache.take_flusher_wakeup()) {
             env.wait(Until::FlusherNeeded, timeout).await;
-            env.with(|mm| mm.pages.take_flusher_wakeup());
+            env.with(|mm| mm.pages.cache.take_flusher_wakeup());
         }
         flush(env, disks).await;
     }
@@ -40,7 +40,7 @@ async fn flush<E: Stall>(env: &E, disks: &impl Disks) {
         let mut left = TURN;
         while let Some(write) = env.with(|mm| mm.pages.start_writeback(file, left, &mut mm.phys)) {
             write_back(disks, &write).await;
-            env.with(|mm| mm.pages.count_flushed(write.pages));
+            env.with(|mm| mm.pages.cache.count_flushed(write.pages));
             left -= write.pages;
             if left == Pages::ZERO {
                 break;
@@ -48,13 +48,13 @@ async fn flush<E: Stall>(env: &E, disks: &impl Disks) {
         }
         if left == Pages::ZERO {
             let now = env.now();
-            env.with(|mm| mm.pages.requeue_dirty(file, now));
+            env.with(|mm| mm.pages.cache.requeue_dirty(file, now));
         } else {
             write_inode(env, disks, file, &mut inodes).await;
         }
         disks.wait_for_room().await;
     }
-    env.with(|mm| mm.pages.end_flush());
+    env.with(|mm| mm.pages.cache.end_flush());
     write_inodes(disks, &mut inodes).await;
 }
 
@@ -92,7 +92,7 @@ async fn write_inodes(disks: &impl Disks, inodes: &mut Vec<FileId>) {
 pub async fn sync_file<E: Stall>(env: &E, disks: &impl Disks, file: FileId) {
     for _ in 0..2 {
         write_file_back(env, disks, file).await;
-        while env.with(|mm| mm.pages.is_being_written(file)) {
+        while env.with(|mm| mm.pages.cache.is_being_written(file)) {
             env.wait(Until::WriteEnded, Some(WRITE_WAIT)).await;
         }
     }
@@ -102,7 +102,7 @@ pub async fn sync_file<E: Stall>(env: &E, disks: &impl Disks, file: FileId) {
 pub async fn sync<E: Stall>(env: &E, disks: &impl Disks) {
     for _ in 0..2 {
         let begin = env.now();
-        while let Some(file) = env.with(|mm| mm.pages.next_dirty(Some(begin))) {
+        while let Some(file) = env.with(|mm| mm.pages.cache.next_dirty(Some(begin))) {
             write_file_back(env, disks, file).await;
         }
         while env.with(|mm| mm.write_pending(None).writeback) > 0 {

@@ -29,18 +29,18 @@ pub async fn khugepaged<E: Visits>(env: &E, phase: Option<Nanos>) {
     }
     loop {
         pass(env).await;
-        let pause = env.with(|mm| mm.pages.khugepaged_pause(&mm.phys));
+        let pause = env.with(|mm| mm.pages.huge.khugepaged_pause(&mm.phys));
         rest(env, pause).await;
     }
 }
 
 /// Visits spaces until the pass is over (`khugepaged_do_scan`).
 async fn pass<E: Visits>(env: &E) {
-    env.with(|mm| mm.pages.khugepaged_begin_pass());
+    env.with(|mm| mm.pages.huge.khugepaged_begin_pass());
     while let Some(space) = env.with(|mm| mm.khugepaged_next()) {
         match env.visitor(space) {
             Some(visitor) => visit(&visitor).await,
-            None => env.with(|mm| mm.pages.khugepaged_pass_by()),
+            None => env.with(|mm| mm.pages.huge.khugepaged_pass_by()),
         }
         env.spend().await;
     }
@@ -70,7 +70,7 @@ async fn visit<E: UserTask>(env: &E) {
 /// A slot to collapse, before the space is through or the pass over. Where somebody has the lock of the space, it is left.
 async fn look_for_slot<E: UserTask>(env: &E) -> Option<Collapse> {
     let Some(_lock) = env.mmap_read_trylock() else {
-        env.with(|mm| mm.pages.khugepaged_pass_by());
+        env.with(|mm| mm.pages.huge.khugepaged_pass_by());
         return None;
     };
     loop {

@@ -1,6 +1,6 @@
-//! What kernels do in many steps, and may wait in: on behalf of programs ([`handle_fault`], [`madvise_collapse`], reads and
-//! writes of files), and as daemons ([`khugepaged`], [`flusher`]). kswapd and kcompactd are with [`crate::kswapd`] and
-//! [`crate::compaction`].
+//! Work of kernels in many steps, which may wait in between: on behalf of programs ([`handle_fault`], [`madvise_collapse`],
+//! reads and
+//! writes of files), and as daemons ([`khugepaged`], [`flusher`], [`kswapd`], [`kcompactd`]).
 //!
 //! Every task is a thin loop around bounded steps of [`Mm`](crate::Mm). Between two steps others act, so that each looks again
 //! at what it needs. The world lends disks and the time ([`crate::env`]), and locks of address spaces
@@ -9,13 +9,16 @@
 mod collapse;
 pub(crate) mod compaction;
 mod dirty;
+mod drop_caches;
 mod fault;
 mod fill_tables;
 mod flusher;
+mod hugetlb;
 mod khugepaged;
 pub(crate) mod kswapd;
 pub(crate) mod mempolicy;
 pub(crate) mod migrate;
+mod numa_scan;
 mod open;
 mod read;
 pub(crate) mod reclaim;
@@ -37,13 +40,16 @@ use crate::space::{Errno, VirtAddr};
 pub use collapse::madvise_collapse;
 pub use compaction::{PROACTIVE_INTERVAL, compact_memory, compact_node, kcompactd, try_to_compact_pages};
 pub use dirty::balance_dirty_pages;
+pub use drop_caches::{drop_pagecache, drop_slab};
 pub use fault::{finish_fault, handle_fault};
 pub use fill_tables::fill_tables;
 pub use flusher::{flusher, sync, sync_file};
+pub use hugetlb::{PoolFailures, map_from_pools, resize_pools};
 pub use khugepaged::{Visits, khugepaged};
 pub use kswapd::kswapd;
 pub use mempolicy::{mbind, migrate_space, move_pages, set_mems};
 pub use migrate::{gather_pages, offline_pages};
+pub use numa_scan::task_numa_work;
 pub use open::open_inode;
 pub use read::{read_page, wait_for_page};
 pub use reclaim::{direct_reclaim, reclaim_node};

@@ -10,7 +10,7 @@ use crate::env::{Disks as _, FileWork};
 use crate::fs_cache::FsError;
 use crate::page_cache::{Added, CachedPage, FileId, READ_AHEAD};
 
-/// How pages for reads are allocated: not by way of the filesystem, which may be reading them.
+/// Flags of pages for reads: without calls into the filesystem, which may be reading them.
 pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);
 
 /// Has the page at `index` of a file on disk in memory, marks it as used, and reads ahead. The reader wants `wanted` pages from
@@ -19,13 +19,13 @@ pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);
 /// # Errors
 /// As [`wait_for_page`].
 pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u64) -> Result<(), Stopped> {
-    if let Some((start, pages)) = env.with(|mm| mm.pages.readahead(file, index, wanted, &mm.phys)) {
+    if let Some((start, pages)) = env.with(|mm| mm.pages.cache.readahead(file, index, wanted, &mm.phys)) {
         read_window(env, file, start, pages).await;
     }
     wait_for_page(env, file, index).await?;
     env.disks().work_on_files(FileWork::Found).await;
     env.with(|mm| {
-        if let CachedPage::Uptodate(page) = mm.pages.find_page(file, index, &mm.phys) {
+        if let CachedPage::Uptodate(page) = mm.pages.cache.find_page(file, index, &mm.phys) {
             mm.mark_accessed(page);
         }
     });
@@ -34,7 +34,7 @@ pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u
 
 /// Brings a page into memory that a mapping of the file shows; those around it are read too, as they are likely next.
 pub(super) async fn read_for_fault<E: UserTask>(env: &E, file: FileId, index: u64) -> Result<(), Stopped> {
-    if env.with(|mm| mm.pages.find_page(file, index, &mm.phys)) == CachedPage::Missing {
+    if env.with(|mm| mm.pages.cache.find_page(file, index, &mm.phys)) == CachedPage::Missing {
         read_window(env, file, index.saturating_sub(READ_AHEAD / 2), READ_AHEAD).await;
     }
     wait_for_page(env, file, index).await
@@ -47,11 +47,11 @@ pub(super) async fn read_for_fault<E: UserTask>(env: &E, file: FileId, index: u6
 pub async fn wait_for_page<E: UserTask>(env: &E, file: FileId, index: u64) -> Result<(), Stopped> {
     loop {
         alive(env)?;
-        match env.with(|mm| mm.pages.find_page(file, index, &mm.phys)) {
+        match env.with(|mm| mm.pages.cache.find_page(file, index, &mm.phys)) {
             CachedPage::Uptodate(_) => return Ok(()),
             CachedPage::BeingRead(_) => env.disks().wait_for_read(file, index).await,
             CachedPage::Missing => {
-                if env.with(|mm| mm.pages.file_size(file)).is_none() {
+                if env.with(|mm| mm.pages.cache.file_size(file)).is_none() {
                     return Err(Stopped::Read(FsError::NoSuchFile(file)));
                 }
                 let page = page(env, READ).await?;
@@ -64,11 +64,11 @@ pub async fn wait_for_page<E: UserTask>(env: &E, file: FileId, index: u64) -> Re
 
 /// Begins to read pages that are not in memory; gives up where there is no memory for more.
 async fn read_window<E: UserTask>(env: &E, file: FileId, start: u64, pages: u64) {
-    let size = env.with(|mm| mm.pages.file_size(file)).unwrap_or_default();
+    let size = env.with(|mm| mm.pages.cache.file_size(file)).unwrap_or_default();
     let gfp = READ | Gfp::NORETRY | Gfp::NOWARN;
     let mut fresh = Vec::new();
     for index in start..(start + pages).min(size.get()) {
-        if env.with(|mm| mm.pages.find_page(file, index, &mm.phys)) == CachedPage::Missing {
+        if env.with(|mm| mm.pages.cache.find_page(file, index, &mm.phys)) == CachedPage::Missing {
             let Ok(page) = page(env, gfp).await else { break };
             fresh.push((index, page));
         }

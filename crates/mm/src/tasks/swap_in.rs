@@ -13,7 +13,7 @@ use crate::swap::SlotId;
 /// `request` asks for the first.
 pub(super) async fn read_from_swap<E: UserTask>(env: &E, slot: SlotId, request: &Request) {
     let ahead: Vec<(SlotId, Pfn)> = env.with(|mm| {
-        let slots = mm.pages.swap_readahead(slot, &mm.phys);
+        let slots = mm.pages.swap.swap_readahead(slot, &mm.phys);
         slots.into_iter().map_while(|slot| Some((slot, mm.alloc_fast(request).ok()?))).collect()
     });
     let mut slots: Vec<SlotId> = ahead.iter().map(|&(slot, _)| slot).collect();

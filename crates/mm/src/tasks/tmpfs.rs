@@ -53,7 +53,7 @@ pub async fn tmpfs_page_to_write<E: UserTask>(env: &E, file: FileId, index: u64)
     }
 }
 
-/// As much as can be had for a hole, and the page.
+/// Page for a hole, as large as can be had.
 async fn page_for_hole<E: UserTask>(env: &E, mut hole: ShmemHole) -> Result<(ShmemHole, Pfn), Stopped> {
     loop {
         let request = env.with(|mm| mm.pages.hole_request(env.identity(), &hole, env.cpu(), &mm.phys));

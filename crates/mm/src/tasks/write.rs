@@ -39,7 +39,7 @@ pub async fn write_page<E: UserTask>(env: &E, file: FileId, index: u64, all: boo
 }
 
 fn is_within<E: UserTask>(env: &E, file: FileId, index: u64) -> bool {
-    env.with(|mm| mm.pages.file_size(file)).is_some_and(|size| index < size.get())
+    env.with(|mm| mm.pages.cache.file_size(file)).is_some_and(|size| index < size.get())
 }
 
 /// Refuses a page that the disk has no room for; dirty pages may need a place each.

@@ -11,9 +11,9 @@ use crate::ids::SpaceId;
 pub enum CollapseEvent {
     /// `mm_khugepaged_scan_pmd`: a slot was looked at.
     ScanPmd {
-        /// Whose slot.
+        /// Space of the slot.
         space: SpaceId,
-        /// Its last page that is in memory.
+        /// Last page of the slot that is in memory.
         pfn: Option<Pfn>,
         /// Some of its pages may be written.
         writable: bool,
@@ -23,14 +23,14 @@ pub enum CollapseEvent {
         none_or_zero: u32,
         /// Pages in swap.
         unmapped: u32,
-        /// What stands in the way of a collapse.
+        /// Obstacle to the collapse.
         status: &'static str,
     },
     /// `mm_khugepaged_scan_file`, 6.1+: a range of a file was looked at.
     ScanFile {
-        /// Who maps it.
+        /// Space that maps the slot.
         space: SpaceId,
-        /// Its last page that is in memory.
+        /// Last page of the slot that is in memory.
         pfn: Option<Pfn>,
         /// The file.
         file: FileId,
@@ -38,12 +38,12 @@ pub enum CollapseEvent {
         present: u32,
         /// Pages in swap.
         swap: u32,
-        /// What stands in the way of a collapse.
+        /// Obstacle to the collapse.
         result: &'static str,
     },
     /// `mm_khugepaged_collapse_file`, 6.1+ (6.2+ on Linux): a collapse of a range of a file is over.
     CollapseFile {
-        /// Who maps it.
+        /// Space that maps the page.
         space: SpaceId,
         /// First frame of the huge page, if there was one.
         pfn: Option<Pfn>,
@@ -51,14 +51,14 @@ pub enum CollapseEvent {
         file: FileId,
         /// First page of the range.
         index: u64,
-        /// Where it is mapped.
+        /// Address at which the page is mapped.
         addr: VirtAddr,
-        /// What it came to.
+        /// Result of the collapse.
         result: &'static str,
     },
     /// `mm_collapse_huge_page_swapin`: pages of a slot were read back from swap.
     Swapin {
-        /// Whose slot.
+        /// Space of the slot.
         space: SpaceId,
         /// Pages read back.
         swapped_in: u32,
@@ -77,16 +77,16 @@ pub enum CollapseEvent {
         referenced: u32,
         /// Some of its pages may be written.
         writable: bool,
-        /// What stands in the way.
+        /// Obstacle to the collapse.
         status: &'static str,
     },
     /// `mm_collapse_huge_page`: a collapse is over.
     HugePage {
-        /// Whose slot.
+        /// Space of the slot.
         space: SpaceId,
-        /// Its pages moved.
+        /// Pages of the slot moved.
         isolated: bool,
-        /// What it came to.
+        /// Result of the copy.
         status: &'static str,
     },
 }

@@ -12,8 +12,8 @@ static PLACEMENTS: [Case; HugePlacement::ALL.len()] = {
     let mut cases = [Case { name: "", says: "", releases: "" }; HugePlacement::ALL.len()];
     let mut at = 0;
     while at < cases.len() {
-        let rule = HugePlacement::ALL[at].rule();
-        cases[at] = Case { name: rule.name, says: rule.says, releases: rule.origin };
+        let (name, rule) = (HugePlacement::ALL[at].name(), HugePlacement::ALL[at].rule());
+        cases[at] = Case { name, says: rule.says, releases: rule.origin };
         at += 1;
     }
     cases
@@ -53,7 +53,7 @@ pub(super) static SWITCHES: &[Switch] = &[
         meaning: "Nodes on which a fault looks for a huge page, and the rights of each attempt",
         sysctl: None,
         values: Values::Word { subject: "a fault takes a huge page from", cases: &PLACEMENTS },
-        get: |policy| Value::Word(policy.thp.placement.rule().name),
+        get: |policy| Value::Word(policy.thp.placement.name()),
         set: |policy, value| {
             policy.thp.placement = HugePlacement::find(value.word()).expect("the switch admits placements alone");
         },

@@ -200,7 +200,7 @@ impl CommandLine {
                     None => log.push(LogLine::unparsed("huge_memory: transparent_hugepage=")),
                 },
                 Effect::TransparentHugepageShmem => match ShmemEnabled::find(value) {
-                    Some(enabled) => mm.pages_mut().set_shmem_enabled(enabled),
+                    Some(enabled) => mm.pages_mut().cache_mut().set_shmem_enabled(enabled),
                     None => log.push(LogLine::unparsed("transparent_hugepage_shmem=")),
                 },
                 Effect::ThpAnon => match word_of_huge_pages::<SizeEnabled>(value, SMALLEST_ANON) {
@@ -224,7 +224,7 @@ impl CommandLine {
             mm.phys_mut().start_with_thp_size(enabled);
         }
         if let Some(enabled) = shmem {
-            mm.pages_mut().set_shmem_size_enabled(enabled);
+            mm.pages_mut().cache_mut().set_shmem_size_enabled(enabled);
         }
         // Pools are made when the allocator is up, after all parameters have been read.
         log.extend(pool.into_iter().flat_map(|pages| boot_pool(mm, pages)));
@@ -234,7 +234,7 @@ impl CommandLine {
 
 fn boot_pool<T: Tracer>(mm: &mut Mm<T>, pages: u64) -> Vec<LogLine> {
     mm.set_nr_hugepages(PoolSize::all(pages));
-    let got = mm.pages().hugetlb_pool().total;
+    let got = mm.pages().hugetlb().hugetlb_pool().total;
     let short = format!("HugeTLB: allocating {pages} of page size 2.00 MiB failed.  Only allocated {got} hugepages.");
     let short = (got < pages).then_some(LogLine::warning(short));
     let registered = format!("HugeTLB: registered 2.00 MiB page size, pre-allocated {got} pages");

@@ -23,7 +23,7 @@ pub(super) fn of_node(path: &str) -> Option<(NodeId, &'static Setting)> {
 pub(super) fn number<T: Tracer>(mm: &Mm<T>, file: HugetlbFile) -> u64 {
     match file {
         HugetlbFile::NrOvercommit => mm.tunables().nr_overcommit_hugepages,
-        file => number_of(mm.pages().hugetlb_pool(), file),
+        file => number_of(mm.pages().hugetlb().hugetlb_pool(), file),
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) fn number<T: Tracer>(mm: &Mm<T>, file: HugetlbFile) -> u64 {
 pub(super) fn read<T: Tracer>(mm: &Mm<T>, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
     known(mm, node)?;
     let Model::Engine(Knob::Hugetlb(file)) = setting.model else { return Err(SettingError::NotModelled(setting)) };
-    Ok(value::render(&[number_of(mm.pages().hugetlb_pool_of(node), file)]))
+    Ok(value::render(&[number_of(mm.pages().hugetlb().hugetlb_pool_of(node), file)]))
 }
 
 /// The pool size that writing `value` to the setting `name` asks for; `None` where that setting is no size of a pool.
@@ -61,7 +61,7 @@ pub fn pool_size<T: Tracer>(mm: &Mm<T>, name: &str, value: &str) -> Result<Optio
 }
 
 fn known<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Result<(), SettingError> {
-    if node.index() < mm.nodes().len() { Ok(()) } else { Err(SettingError::Unknown) }
+    if node.index() < mm.frames().nodes().len() { Ok(()) } else { Err(SettingError::Unknown) }
 }
 
 const fn number_of(pool: HugetlbPool, file: HugetlbFile) -> u64 {

@@ -20,13 +20,13 @@ pub(super) fn read_words<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<String> {
         Knob::ThpEnabled => Some(bracketed(<HugeEnabled as Words>::ALL, mm.phys().thp_enabled())),
         Knob::ThpDefrag => Some(bracketed(defrag_modes(policy), mm.phys().thp_defrag())),
         Knob::ThpShmemEnabled if policy.thp.shmem => {
-            Some(bracketed(<ShmemEnabled as Words>::ALL, mm.pages().shmem_enabled()))
+            Some(bracketed(<ShmemEnabled as Words>::ALL, mm.pages().cache().shmem_enabled()))
         }
         Knob::ThpSizeEnabled if has_sizes(policy) => {
             Some(bracketed(<SizeEnabled as Words>::ALL, mm.phys().thp_size_enabled()))
         }
         Knob::ThpSizeShmemEnabled if has_sizes(policy) => {
-            Some(bracketed(<SizeShmemEnabled as Words>::ALL, mm.pages().shmem_size_enabled()))
+            Some(bracketed(<SizeShmemEnabled as Words>::ALL, mm.pages().cache().shmem_size_enabled()))
         }
         _ => None,
     }
@@ -51,16 +51,18 @@ pub(super) fn write_words<T: Tracer>(mm: &mut Mm<T>, knob: Knob, text: &str) -> 
         }
         Knob::ThpShmemEnabled if policy.thp.shmem => {
             // Force is for sizes that inherit.
-            let may_force = mm.pages().shmem_size_enabled() == SizeShmemEnabled::Inherit;
+            let may_force = mm.pages().cache().shmem_size_enabled() == SizeShmemEnabled::Inherit;
             let found = ShmemEnabled::find(exactly).filter(|&value| value != ShmemEnabled::Force || may_force);
-            Some(found.map(|value| mm.pages_mut().set_shmem_enabled(value)).is_some())
+            Some(found.map(|value| mm.pages_mut().cache_mut().set_shmem_enabled(value)).is_some())
         }
         Knob::ThpSizeEnabled if has_sizes(policy) => {
             Some(SizeEnabled::find(exactly).map(|value| mm.phys_mut().set_thp_size_enabled(value)).is_some())
         }
-        Knob::ThpSizeShmemEnabled if has_sizes(policy) => {
-            Some(SizeShmemEnabled::find(exactly).map(|value| mm.pages_mut().set_shmem_size_enabled(value)).is_some())
-        }
+        Knob::ThpSizeShmemEnabled if has_sizes(policy) => Some(
+            SizeShmemEnabled::find(exactly)
+                .map(|value| mm.pages_mut().cache_mut().set_shmem_size_enabled(value))
+                .is_some(),
+        ),
         _ => None,
     }
 }
@@ -71,11 +73,11 @@ pub(super) fn khugepaged_number<T: Tracer>(mm: &Mm<T>, file: KhugepagedFile) -> 
     match file {
         KhugepagedFile::AllocSleepMillisecs => Some(settings.alloc_sleep_ms),
         KhugepagedFile::Defrag => Some(u64::from(settings.defrag)),
-        KhugepagedFile::FullScans => Some(u64::from(mm.pages().khugepaged_full_scans())),
+        KhugepagedFile::FullScans => Some(u64::from(mm.pages().huge().khugepaged_full_scans())),
         KhugepagedFile::MaxPtesNone => Some(settings.max_ptes_none),
         KhugepagedFile::MaxPtesShared => policy.max_ptes_shared.then_some(settings.max_ptes_shared),
         KhugepagedFile::MaxPtesSwap => policy.max_ptes_swap.then_some(settings.max_ptes_swap),
-        KhugepagedFile::PagesCollapsed => Some(u64::from(mm.pages().khugepaged_pages_collapsed())),
+        KhugepagedFile::PagesCollapsed => Some(u64::from(mm.pages().huge().khugepaged_pages_collapsed())),
         KhugepagedFile::PagesToScan => Some(settings.pages_to_scan),
         KhugepagedFile::ScanSleepMillisecs => Some(settings.scan_sleep_ms),
     }

@@ -24,7 +24,7 @@ pub(super) fn of_node(name: &str) -> Option<(NodeId, &'static Setting)> {
 
 /// The content of `auto`; `None` where the kernel has no such file.
 pub(super) fn read_auto<T: Tracer>(mm: &Mm<T>) -> Option<String> {
-    has_auto(mm.policy()).then(|| format!("{}\n", mm.pages().weights_follow_bandwidth()))
+    has_auto(mm.policy()).then(|| format!("{}\n", mm.pages().mempolicies().weights_follow_bandwidth()))
 }
 
 /// Writes to the file `auto`.
@@ -43,7 +43,7 @@ pub(super) fn write_auto<T: Tracer>(
 /// The content of the file with the weight of a node.
 pub(super) fn read<T: Tracer>(mm: &Mm<T>, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
     exists(mm, node, setting)?;
-    Ok(format!("{}\n", mm.pages().interleave_weight(node)))
+    Ok(format!("{}\n", mm.pages().mempolicies().interleave_weight(node)))
 }
 
 /// Writes the weight of a node.
@@ -60,7 +60,7 @@ pub(super) fn write<T: Tracer>(
     };
     // There is no default any more once weights may follow the bandwidth.
     let weight = weight.filter(|&weight| weight > 0 || !has_auto(mm.policy()));
-    mm.pages_mut().set_interleave_weight(node, weight.ok_or(SettingError::Invalid(setting))?);
+    mm.pages_mut().mempolicies_mut().set_interleave_weight(node, weight.ok_or(SettingError::Invalid(setting))?);
     Ok(())
 }
 

@@ -90,7 +90,7 @@ fn meminfo_says_what_the_engine_holds() {
     let (mm, ..) = two_programs();
     let read: Meminfo = parsed(&rendered(|out| render_meminfo(&mm, out)));
     let bytes = |pages: u64| Pages::new(pages).bytes().get();
-    let sum = |of: fn(&order9_mm::Zone) -> u64| bytes(mm.zones().iter().map(of).sum());
+    let sum = |of: fn(&order9_mm::Zone) -> u64| bytes(mm.frames().zones().iter().map(of).sum());
     let user = mm.pages().user_levels();
     assert_eq!((read.mem_total, read.mem_free), (1 << 30, sum(order9_mm::Zone::free)));
     let reserves = sum(|zone| zone.watermarks().high + zone.lowmem_reserve().into_iter().max().unwrap_or(0));

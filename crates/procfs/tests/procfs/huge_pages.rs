@@ -182,11 +182,11 @@ fn shmem_enabled_forces_only_sizes_that_inherit() {
     let mut policy = Policy::default();
     policy.thp.interface = HugeInterface::Sizes;
     let mut mm = boot_nodes(policy, 1, 16 << 10);
-    mm.pages_mut().set_shmem_enabled(ShmemEnabled::Deny);
+    mm.pages_mut().cache_mut().set_shmem_enabled(ShmemEnabled::Deny);
     sysctl::write(&mut mm, "thp/hugepages-2048kB/shmem_enabled", "always").expect("it is one of the words");
     let forced = sysctl::write(&mut mm, "thp/shmem_enabled", "force").expect_err("the size has a word of its own");
     assert_eq!(forced.errno(), Some(Errno::Einval));
-    assert_eq!(mm.pages().shmem_enabled(), ShmemEnabled::Deny, "a refused write changes nothing");
+    assert_eq!(mm.pages().cache().shmem_enabled(), ShmemEnabled::Deny, "a refused write changes nothing");
     sysctl::write(&mut mm, "thp/hugepages-2048kB/shmem_enabled", "inherit").expect("it is one of the words");
     sysctl::write(&mut mm, "thp/shmem_enabled", "force").expect("the size inherits");
 }

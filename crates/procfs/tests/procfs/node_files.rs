@@ -42,7 +42,7 @@ fn fill(mm: &mut Mm, space: SpaceId, request: &MmapRequest, touched: u64, cpu: u
 /// On both nodes, more on the second: anonymous pages, base, huge and mlocked, shared ones, base and huge, and a pool.
 fn machine() -> Mm {
     let mut mm = boot();
-    mm.pages_mut().set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.pages_mut().cache_mut().set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     mm.set_nr_hugepages(PoolSize::all(5));
     let space = mm.create_space().expect("it is the first");
     for (cpu, times) in [(0, 1), (1, 2)] {

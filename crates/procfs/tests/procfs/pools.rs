@@ -50,7 +50,7 @@ fn a_node_has_files_of_its_own_pool() {
     mm.set_nr_hugepages(PoolSize::all(4));
     let file = |node, file| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/{file}");
     sysctl::write(&mut mm, &file(1, "nr_hugepages"), "5\n").expect("there is memory");
-    assert_eq!([0, 1].map(|node| mm.pages().hugetlb_pool_of(NodeId(node)).total), [2, 5]);
+    assert_eq!([0, 1].map(|node| mm.pages().hugetlb().hugetlb_pool_of(NodeId(node)).total), [2, 5]);
     assert_eq!(
         [0, 1].map(|node| sysctl::read(&mm, &file(node, "nr_hugepages"))),
         ["2\n", "5\n"].map(|text| Ok(text.into()))

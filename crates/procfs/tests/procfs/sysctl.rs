@@ -330,7 +330,7 @@ fn watermarks_follow_their_settings() {
     let mut mm = boot(Policy::default());
     write(&mut mm, "vm.min_free_kbytes", "4096\n");
     assert_eq!(read(&mm, "vm.min_free_kbytes"), "4096\n");
-    let marks = |mm: &Mm| [Mark::Min, Mark::Low, Mark::High].map(|mark| mm.zones()[1].watermarks().of(mark));
+    let marks = |mm: &Mm| [Mark::Min, Mark::Low, Mark::High].map(|mark| mm.frames().zones()[1].watermarks().of(mark));
     // Three quarters of 1024 pages; the distance is a quarter of that, or 10/10000 of the zone's 196608 pages.
     assert_eq!(marks(&mm), [768, 964, 1160]);
     write(&mut mm, "vm.watermark_scale_factor", "100");
@@ -345,22 +345,22 @@ fn watermarks_follow_their_settings() {
 fn lowmem_reserves_follow_their_ratios() {
     let mut mm = boot(Policy::default());
     assert_eq!(read(&mm, "vm.lowmem_reserve_ratio"), "256\t256\t32\t0\n");
-    assert_eq!(mm.zones()[0].lowmem_reserve(), [0, 0, 768, 768]);
-    let marks = mm.zones()[0].watermarks();
+    assert_eq!(mm.frames().zones()[0].lowmem_reserve(), [0, 0, 768, 768]);
+    let marks = mm.frames().zones()[0].watermarks();
     write(&mut mm, "vm.lowmem_reserve_ratio", "256 0x80\n");
     assert_eq!(read(&mm, "vm.lowmem_reserve_ratio"), "256\t128\t32\t0\n");
-    assert_eq!(mm.zones()[0].lowmem_reserve(), [0, 0, 1536, 1536]);
+    assert_eq!(mm.frames().zones()[0].lowmem_reserve(), [0, 0, 1536, 1536]);
     write(&mut mm, "vm.lowmem_reserve_ratio", "256 -1 32 0 0");
     assert_eq!(read(&mm, "vm.lowmem_reserve_ratio"), "256\t0\t32\t0\n");
-    assert_eq!(mm.zones()[0].lowmem_reserve(), [0; 4]);
-    assert_eq!(mm.zones()[0].watermarks(), marks);
+    assert_eq!(mm.frames().zones()[0].lowmem_reserve(), [0; 4]);
+    assert_eq!(mm.frames().zones()[0].watermarks(), marks);
 }
 
 #[test]
 fn per_cpu_lists_hold_a_fraction_of_their_zone() {
     let mut mm = boot(all_settings());
     let setting = "vm.percpu_pagelist_high_fraction";
-    let high = |mm: &Mm| mm.frames().pcps(mm.zones()[1].id())[0].high();
+    let high = |mm: &Mm| mm.frames().pcps(mm.frames().zones()[1].id())[0].high();
     let before = high(&mm);
     write(&mut mm, setting, "100");
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
@@ -368,7 +368,7 @@ fn per_cpu_lists_hold_a_fraction_of_their_zone() {
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
     assert!(sysctl::write(&mut mm, setting, "7").is_err(), "more than an eighth of a zone");
     write(&mut mm, setting, "1000000");
-    assert_eq!(high(&mm), 4 * mm.frames().pcps(mm.zones()[1].id())[0].batch());
+    assert_eq!(high(&mm), 4 * mm.frames().pcps(mm.frames().zones()[1].id())[0].batch());
     write(&mut mm, "vm.watermark_scale_factor", "10");
     write(&mut mm, setting, "0");
     assert_eq!(high(&mm), before);

@@ -6,7 +6,7 @@ use std::fs;
 use order9_record::{
     Counters, Digest, Existing, Experiment, Outcome, Phase, Run, Sample, Target, Unit, read, read_manifest,
 };
-use order9_units::Nanos;
+use order9_units::{CounterMeaning, CounterUnit, Nanos};
 use proptest::prelude::*;
 
 use crate::sample::{experiment, inputs, without_traces};
@@ -23,6 +23,19 @@ fn a_run_directory_holds_what_was_written() {
     assert_eq!(loaded.manifest.inputs, written.inputs);
     assert_eq!(loaded.runs, written.runs.iter().map(without_traces).collect::<Vec<Run>>());
     assert_eq!(read_manifest(&directory).unwrap(), manifest);
+}
+
+#[test]
+fn a_run_that_does_not_say_what_its_counters_mean_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let mut written = experiment();
+    let columns = |run: &mut Run| run.counters.columns.iter_mut().for_each(|column| column.meaning = None);
+    written.runs.iter_mut().for_each(columns);
+    Target::new(&directory, Existing::Keep).unwrap().write(&written, &[]).unwrap();
+    let loaded = read(&directory).unwrap();
+    assert!(loaded.runs.iter().flat_map(|run| &run.counters.columns).all(|column| column.meaning.is_none()));
+    assert_eq!(loaded.manifest.digest, experiment().digest(), "meanings are no results");
 }
 
 #[test]
@@ -114,7 +127,10 @@ fn any_run() -> impl Strategy<Value = Run> {
             let sample = |(at, value)| Sample { operation, at: Nanos::new(at), value };
             run.samples = times.iter().copied().zip(values).map(sample).collect();
             times.sort_unstable();
-            run.counters = Counters::new([format!("{name}_"), "pgfault".to_owned()]);
+            run.counters = Counters::new([
+                (format!("{name}_"), CounterMeaning::level(CounterUnit::Blocks)),
+                ("pgfault".to_owned(), CounterMeaning::event(CounterUnit::Events)),
+            ]);
             for (&at, &number) in times.iter().zip(&numbers) {
                 run.counters.push(Nanos::new(at), &[number, !number]);
             }

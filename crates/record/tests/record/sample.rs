@@ -4,7 +4,7 @@ use order9_record::{
     Counters, Durations, Event, Experiment, Inputs, Machine, Memory, Monitor, Outcome, Phase, Policy, ProcFile,
     Reading, Recorded, Run, Sample, Unit, Workload,
 };
-use order9_units::Nanos;
+use order9_units::{CounterMeaning, CounterUnit, Nanos};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
@@ -53,7 +53,11 @@ pub(crate) fn run(policy: &str, seed: u64, scale: u64) -> Run {
         run.samples.push(Sample { operation: latency, at, value: (n * scale * 1001) as f64 });
     }
     run.samples.push(Sample { operation: rate, at: Nanos::new(2 * SECOND), value: 0.1 * scale as f64 });
-    run.counters = Counters::new(["nr_free_pages", "pgfault", "order9_lock_wait_ns"]);
+    run.counters = Counters::new([
+        ("nr_free_pages", CounterMeaning::level(CounterUnit::Pages)),
+        ("pgfault", CounterMeaning::event(CounterUnit::Events)),
+        ("order9_lock_wait_ns", CounterMeaning::event(CounterUnit::Nanoseconds)),
+    ]);
     for n in 0..3 {
         run.counters.push(Nanos::new(n * SECOND), &[1000 - n, n * scale * 512, n]);
     }

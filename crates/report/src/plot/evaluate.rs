@@ -1,6 +1,6 @@
 //! Values of a metric at each reading of a run.
 
-use order9_units::{Bytes, Nanos};
+use order9_units::{Bytes, CounterMeaning, Nanos};
 
 use super::metric::{Expr, Metric};
 use super::unit::{Quantity, Unit, of_counter};
@@ -10,10 +10,21 @@ use super::unit::{Quantity, Unit, of_counter};
 pub struct Readings<'a> {
     /// Times at which counters were read, ascending.
     pub times: &'a [Nanos],
-    /// Name and values of each, one per time.
-    pub counters: Vec<(&'a str, &'a [u64])>,
+    /// Counters of the run.
+    pub counters: Vec<Reading<'a>>,
     /// Of the machine, where that is known.
     pub memory: Option<Bytes>,
+}
+
+/// One counter of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// Name of the counter.
+    pub name: &'a str,
+    /// Unit of the values; `None` where the run does not say: plain numbers.
+    pub meaning: Option<CounterMeaning>,
+    /// Values, one per time.
+    pub values: &'a [u64],
 }
 
 /// Values over time, in one unit. Where there is no value, it is NaN.
@@ -114,17 +125,17 @@ impl Metric {
 
 impl Readings<'_> {
     fn counter(&self, name: &str) -> Result<Series, EvaluateError> {
-        let Some((_, values)) = self.counters.iter().find(|(known, _)| *known == name) else {
+        let Some(Reading { meaning, values, .. }) = self.counters.iter().find(|known| known.name == name) else {
             return Err(EvaluateError::NoCounter { name: name.to_owned(), nearest: self.nearest(name) });
         };
-        let (quantity, factor) = of_counter(name);
+        let (quantity, factor) = meaning.map_or((Quantity::Count, 1.0), of_counter);
         Ok(Series { unit: Unit::of(quantity), values: values.iter().map(|&value| value as f64 * factor).collect() })
     }
 
     /// The name most like `name`; a part of a name is nearest to the shortest one that has it.
     fn nearest(&self, name: &str) -> Option<String> {
         let wanted: String = name.chars().take(60).collect();
-        let names = || self.counters.iter().map(|(name, _)| *name);
+        let names = || self.counters.iter().map(|counter| counter.name);
         let containing =
             names().filter(|name| wanted.len() >= 4 && name.contains(&wanted)).min_by_key(|name| name.len());
         let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&wanted, name);
@@ -159,18 +170,30 @@ fn rate(of: &Series, times: &[Nanos]) -> Series {
 
 #[cfg(test)]
 mod tests {
+    use order9_units::CounterUnit;
+
     use super::*;
+
+    fn reading(name: &'static str, meaning: CounterMeaning, values: &'static [u64]) -> Reading<'static> {
+        Reading { name, meaning: Some(meaning), values }
+    }
+
+    #[test]
+    fn values_whose_meaning_a_run_does_not_say_are_plain_numbers() {
+        assert_eq!(evaluate("untold"), Ok((String::new(), vec![4.0, 5.0, 6.0])));
+    }
 
     fn evaluate(metric: &str) -> Result<(String, Vec<f64>), String> {
         let times = [0, 1, 3].map(|second| Nanos::new(second * 1_000_000_000));
         let readings = Readings {
             times: &times,
             counters: vec![
-                ("nr_free_pages", &[256, 512, 0]),
-                ("nr_file_pages", &[256, 0, 0]),
-                ("pgscan_kswapd", &[0, 10, 50]),
-                ("pgsteal_kswapd", &[0, 5, 25]),
-                ("pgfault", &[1, 2, 3]),
+                reading("nr_free_pages", CounterMeaning::level(CounterUnit::Pages), &[256, 512, 0]),
+                reading("nr_file_pages", CounterMeaning::level(CounterUnit::Pages), &[256, 0, 0]),
+                reading("pgscan_kswapd", CounterMeaning::event(CounterUnit::Pages), &[0, 10, 50]),
+                reading("pgsteal_kswapd", CounterMeaning::event(CounterUnit::Pages), &[0, 5, 25]),
+                reading("pgfault", CounterMeaning::event(CounterUnit::Events), &[1, 2, 3]),
+                Reading { name: "untold", meaning: None, values: &[4, 5, 6] },
             ],
             memory: Some(Bytes::new(4 << 20)),
         };

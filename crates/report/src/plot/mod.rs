@@ -18,7 +18,7 @@ use order9_units::Nanos;
 
 pub use cdf::{Distribution, Distributions, Spread};
 pub use draw::Size;
-pub use evaluate::{EvaluateError, Readings, Series};
+pub use evaluate::{EvaluateError, Reading, Readings, Series};
 pub use metric::{Metric, MetricError};
 pub use unit::{Quantity, Unit};
 pub use worth::{SwitchWorth, Worth};

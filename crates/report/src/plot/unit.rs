@@ -1,5 +1,7 @@
 //! In which unit the values of a counter are, and of what is made of it.
 
+use order9_units::{CounterKind, CounterMeaning, CounterUnit};
+
 /// Dimension of values, after levels in pages or KiB were converted to bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -62,72 +64,18 @@ impl Unit {
 const PAGE: f64 = 4096.0;
 const KIBIBYTE: f64 = 1024.0;
 
-/// Fields of /proc/vmstat that begin with `nr_` and count pages as they come by; all others of pages are levels.
-const COUNT_PAGES: [&str; 4] = ["nr_vmscan_write", "nr_vmscan_immediate_reclaim", "nr_dirtied", "nr_written"];
-
-/// Beginnings of the names of counters of pages; all other counters are of events.
-const OF_PAGES: [&str; 13] = [
-    "pgalloc",
-    "pgfree",
-    "pgactivate",
-    "pgdeactivate",
-    "pgrefill",
-    "pgskip",
-    "pgsteal",
-    "pgscan",
-    "pgrotated",
-    "pswp",
-    "workingset_",
-    "pgmigrate",
-    "numa_",
-];
-
-/// Unit of the counter called `name`, and by what its values are multiplied to be in it.
+/// Quantity that values of a counter become in pictures, and their factor. Levels of pages are amounts of memory.
 #[must_use]
-pub(super) fn of_counter(name: &str) -> (Quantity, f64) {
-    let level = name.trim_start_matches("order9_");
-    match name {
-        "pgpgin" | "pgpgout" | "nr_kernel_stack" | "nr_shadow_call_stack" => (Quantity::Bytes, KIBIBYTE),
-        "order9_nr_fragmentation_score" => (Quantity::Percent, 1.0),
-        "pgscan_direct_throttle" | "numa_pte_updates" | "numa_huge_pte_updates" => (Quantity::Events, 1.0),
-        "order9_boost_added" | "order9_gentle_reclaimed" | "order9_slab_pages_freed" => (Quantity::Pages, 1.0),
-        "order9_huge_reclaimed" | "order9_huge_reclaimed_behind" => (Quantity::Pages, 1.0),
-        _ if name.ends_with("_ns") => (Quantity::Seconds, 1e-9),
-        _ if COUNT_PAGES.contains(&name) => (Quantity::Pages, 1.0),
-        _ if level.starts_with("nr_huge_") || level.ends_with("_blocks") && name != level => (Quantity::Blocks, 1.0),
-        _ if level.starts_with("nr_") && level.ends_with("hugepages") => (Quantity::Blocks, 1.0),
-        _ if level.starts_with("nr_") => (Quantity::Bytes, PAGE),
-        _ if OF_PAGES.iter().any(|start| name.starts_with(start)) || name.ends_with("_scanned") => {
-            (if name == "slabs_scanned" { Quantity::Events } else { Quantity::Pages }, 1.0)
-        }
-        "compact_isolated" | "pginodesteal" | "kswapd_inodesteal" => (Quantity::Pages, 1.0),
-        _ => (Quantity::Events, 1.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_have_the_unit_that_linux_counts_in() {
-        for (name, quantity, factor) in [
-            ("nr_free_pages", Quantity::Bytes, 4096.0),
-            ("nr_free_pages_blocks", Quantity::Bytes, 4096.0),
-            ("order9_nr_polluting_pages", Quantity::Bytes, 4096.0),
-            ("order9_nr_huge_free", Quantity::Blocks, 1.0),
-            ("order9_nr_polluted_blocks", Quantity::Blocks, 1.0),
-            ("nr_anon_transparent_hugepages", Quantity::Blocks, 1.0),
-            ("nr_dirtied", Quantity::Pages, 1.0),
-            ("pgpgin", Quantity::Bytes, 1024.0),
-            ("pgscan_kswapd", Quantity::Pages, 1.0),
-            ("compact_migrate_scanned", Quantity::Pages, 1.0),
-            ("slabs_scanned", Quantity::Events, 1.0),
-            ("pgfault", Quantity::Events, 1.0),
-            ("order9_cpu_busy_ns", Quantity::Seconds, 1e-9),
-            ("order9_nr_fragmentation_score", Quantity::Percent, 1.0),
-        ] {
-            assert_eq!(of_counter(name), (quantity, factor), "{name}");
-        }
+pub(super) const fn of_counter(meaning: CounterMeaning) -> (Quantity, f64) {
+    match (meaning.unit, meaning.kind) {
+        (CounterUnit::Events, CounterKind::Event) => (Quantity::Events, 1.0),
+        (CounterUnit::Events, CounterKind::Level) => (Quantity::Count, 1.0),
+        (CounterUnit::Pages, CounterKind::Event) => (Quantity::Pages, 1.0),
+        (CounterUnit::Pages, CounterKind::Level) => (Quantity::Bytes, PAGE),
+        (CounterUnit::Blocks, _) => (Quantity::Blocks, 1.0),
+        (CounterUnit::Kibibytes, _) => (Quantity::Bytes, KIBIBYTE),
+        (CounterUnit::Percent, _) => (Quantity::Percent, 1.0),
+        (CounterUnit::Thousandths, _) => (Quantity::Percent, 0.1),
+        (CounterUnit::Nanoseconds, _) => (Quantity::Seconds, 1e-9),
     }
 }

@@ -3,8 +3,7 @@
 
 use order9_mm::env::Env as _;
 use order9_mm::fs_cache::FsStep;
-use order9_mm::page_cache::DropPagecache;
-use order9_mm::tasks::{balance_dirty_pages, read_page, sync_file, tmpfs_page_to_write, write_page};
+use order9_mm::tasks::{balance_dirty_pages, drop_pagecache, read_page, sync_file, tmpfs_page_to_write, write_page};
 use order9_mm::{FileId, Gfp, Request};
 use order9_units::{Order, Pages};
 
@@ -24,7 +23,8 @@ impl Thread {
 
     /// Does `work` to a file while it is open. Does nothing where the file is gone, or no memory is left to open it.
     pub(super) async fn while_open(&self, file: FileId, work: impl AsyncFnOnce()) {
-        let (exists, on_disk) = self.with(|mm| (mm.pages().file_size(file).is_some(), mm.pages().is_on_disk(file)));
+        let (exists, on_disk) =
+            self.with(|mm| (mm.pages().cache().file_size(file).is_some(), mm.pages().cache().is_on_disk(file)));
         if !exists || on_disk && !self.open(file) {
             return;
         }
@@ -41,12 +41,12 @@ impl Thread {
                 return;
             }
         }
-        self.with(|mm| mm.pages_mut().forget_readahead(file));
+        self.with(|mm| mm.pages_mut().cache_mut().forget_readahead(file));
     }
 
     /// Writes a page of an open file; every other one on disk only in part, which reads it first.
     pub(super) async fn write(&self, file: FileId, index: u64) {
-        if self.with(|mm| mm.pages().is_on_disk(file)) {
+        if self.with(|mm| mm.pages().cache().is_on_disk(file)) {
             let _why_not = write_page(self, file, index, index.is_multiple_of(2)).await;
             let _killed = balance_dirty_pages(self).await;
         } else if tmpfs_page_to_write(self, file, index).await.is_ok() {
@@ -69,9 +69,6 @@ impl Thread {
 
     /// `echo 1 > /proc/sys/vm/drop_caches`.
     pub(super) async fn drop_pagecache(&self) {
-        let mut run = self.with(|mm| DropPagecache::new(mm, CPU));
-        while self.with(|mm| run.step(mm)).is_none() {
-            self.pause().await;
-        }
+        drop_pagecache(self).await;
     }
 }

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use order9_mm::env::{CompactPriority, Env as _};
+use order9_mm::hugetlb::PoolSize;
 use order9_mm::mempolicy::Movable;
 use order9_mm::migrate::MigrateMode;
 use order9_mm::policy::Policy;
@@ -155,7 +156,7 @@ impl<C: Choices> World<C> {
         let mapped = self.with(|mm| frames.filter(|&pfn| mm.block_view(pfn).mapcount > 0).count());
         assert!(mapped <= self.machine.nodes.frames().count());
         for &(pfn, state) in &self.pins {
-            let now = self.with(|mm| mm.frame(pfn));
+            let now = self.with(|mm| mm.frames().frame(pfn));
             assert_eq!(now, state, "{pfn:?} is pinned: it is not freed, moved, split or collapsed");
         }
     }
@@ -310,7 +311,7 @@ impl<C: Choices> World<C> {
         }
         let ((file, used), index, count) = (self.file()?, self.below(FILE), 1 + self.below(60));
         let (what, shortened) = (self.below(10), Rc::clone(&self.shortened));
-        let on_disk = self.with(|mm| mm.pages().is_on_disk(file));
+        let on_disk = self.with(|mm| mm.pages().cache().is_on_disk(file));
         Some(Box::pin(async move {
             let work = async || match what {
                 0..=2 if on_disk => thread.read(file, index, count).await,
@@ -398,7 +399,7 @@ impl<C: Choices> World<C> {
         let at = self.below(self.files.len().max(1) as u64) as usize;
         let Some((file, used)) = self.files.get(at) else { return };
         let (file, is_used) = (*file, Rc::strong_count(used) > 1);
-        let removed = self.with(|mm| match mm.pages().is_on_disk(file) {
+        let removed = self.with(|mm| match mm.pages().cache().is_on_disk(file) {
             true => mm.fs_unlink(file, CPU).is_ok(),
             false => !is_used && mm.close_file(file, CPU).is_ok(),
         });
@@ -411,7 +412,7 @@ impl<C: Choices> World<C> {
     fn pin_or_unpin(&mut self) {
         let pfn = self.frame();
         if self.pins.len() < 3 && self.with(|mm| mm.phys().lru_of(pfn).is_some() && mm.pin(pfn).is_ok()) {
-            let state = self.with(|mm| mm.frame(pfn));
+            let state = self.with(|mm| mm.frames().frame(pfn));
             self.pins.push((pfn, state));
         } else if let Some((pfn, _)) = self.pins.pop() {
             self.with(|mm| mm.unpin(pfn)).expect("it is pinned");
@@ -488,16 +489,15 @@ impl<C: Choices> World<C> {
         self.end_unused();
         assert!(self.spaces.is_empty() && self.files.is_empty());
         self.taken.iter().for_each(|&page| self.with(|mm| mm.free(page, CPU)).expect("it is ours"));
-        let thread = Thread::new(&self.machine, CPU);
-        assert!(poll(&mut Box::pin(async move { thread.resize_pools(0).await })), "pools shrink at once");
+        self.with(|mm| mm.set_nr_hugepages(PoolSize::all(0)));
         self.check();
         self.with(|mm| {
             let levels = mm.pages().user_levels();
             assert_eq!((levels.anon, levels.file, levels.shmem, levels.page_tables), (0, 0, 0, 0), "{levels:?}");
-            assert_eq!(mm.pages().swap_free(), mm.pages().swap_total());
-            for zone in mm.zones() {
+            assert_eq!(mm.pages().swap().swap_free(), mm.pages().swap().swap_total());
+            for zone in mm.frames().zones() {
                 assert_eq!(
-                    [LruType::Anon, LruType::File].map(|of| mm.pages().zone_lru(zone.id()).isolated(of)),
+                    [LruType::Anon, LruType::File].map(|of| mm.pages().lru().zone_lru(zone.id()).isolated(of)),
                     [0, 0]
                 );
             }
@@ -521,7 +521,7 @@ impl<C: Choices> World<C> {
         });
         self.files.retain(|(file, used)| {
             is_used(used)
-                || machine.step(|mm| match mm.pages().is_on_disk(*file) {
+                || machine.step(|mm| match mm.pages().cache().is_on_disk(*file) {
                     true => mm.fs_unlink(*file, CPU).is_err(),
                     false => mm.close_file(*file, CPU).is_err(),
                 })

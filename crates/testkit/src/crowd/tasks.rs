@@ -1,13 +1,13 @@
 //! Tasks of programs, of the administrator and of the kernel that take many steps.
 
 use order9_mm::env::{CompactPriority, Env as _};
-use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
+use order9_mm::hugetlb::{PoolResize, PoolSize};
 use order9_mm::mempolicy::{MbindFlags, MempolicyArgs, Movable, PageMove};
 use order9_mm::migrate::{MigrateMode, MigrateReason};
 use order9_mm::reclaim::Reclaimer;
 use order9_mm::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use order9_mm::space::{Access, Mremap, MremapRequest, MremapTo, VirtAddr};
-use order9_mm::tasks::{UserTask as _, fill_tables, finish_fault, madvise_collapse};
+use order9_mm::tasks::{UserTask as _, fill_tables, finish_fault, madvise_collapse, resize_pools, task_numa_work};
 use order9_mm::tasks::{compact_node, try_to_compact_pages};
 use order9_mm::tasks::{gather_pages, offline_pages};
 use order9_mm::tasks::{mbind, migrate_space, move_pages, set_mems};
@@ -28,14 +28,11 @@ impl Thread {
 
     /// Takes the access to memory of a space away, as NUMA balancing does for a program that has run for a while.
     pub(super) async fn scan(&self, space: SpaceId) {
-        let _lock = self.lock(space).await;
-        let Some(task) = self.numa_task() else { return };
+        let task = self.of(space);
+        let Some(numa) = task.numa_task() else { return };
         let later = Nanos::new(self.machine.now().get() * 100_000);
-        self.with(|mm| mm.numa_tick(space, task, Nanos::ZERO, Nanos::ZERO));
-        let Some(mut run) = self.with(|mm| mm.numa_scan_begin(space, task, later)) else { return };
-        while self.with(|mm| mm.numa_scan_step(&mut run)) {
-            self.pause().await;
-        }
+        self.with(|mm| mm.numa_tick(space, numa, Nanos::ZERO, Nanos::ZERO));
+        task_numa_work(&task, numa, later, || Nanos::ZERO).await;
     }
 
     /// Copies a space; `None` where there was no memory for that.
@@ -149,18 +146,20 @@ impl Thread {
         let lru = LruScan { scanned: 1000, eligible: 1000 };
         let (gfp, by) = (Gfp::GFP_KERNEL, Reclaimer::Direct);
         let mut run = ShrinkSlab::new(ShrinkControl { node, gfp, priority: 0, lru, by, cpu: CPU });
-        while !matches!(self.with(|mm| run.step(mm)), ShrinkStep::Done(_)) {
+        let mut step = || {
+            self.with(|mm| {
+                let (phys, pages) = mm.parts();
+                run.step(pages, phys)
+            })
+        };
+        while !matches!(step(), ShrinkStep::Done(_)) {
             self.pause().await;
         }
     }
 
     /// A write to `vm.nr_hugepages`.
     pub(super) async fn resize_pools(&self, count: u64) {
-        let mut resize = self.with(|mm| PoolResize::new(mm, PoolSize::all(count)));
-        while let PoolStep::NeedPage(request) = self.with(|mm| resize.step(mm, CPU)) {
-            let page = alloc_pages(self, &request).await.ok();
-            self.pause().await;
-            self.with(|mm| resize.give(mm, page));
-        }
+        let resize = self.with(|mm| PoolResize::new(PoolSize::all(count), mm.pages(), mm.phys()));
+        let _killed = resize_pools(self, resize).await;
     }
 }

@@ -54,8 +54,9 @@ impl<C: Choices> World<C> {
         assert!(tick.ask_after > Nanos::ZERO);
         let Some(mut run) = self.with(|mm| mm.numa_scan_begin(space, task, now)) else { return };
         while self.with(|mm| mm.numa_scan_step(&mut run)) {}
-        self.with(|mm| mm.pages_mut().numa_scan_took(&run, Nanos::new(1000)));
-        let asked = self.with(|mm| mm.pages().hinting_pages(space, VpnRange::of(START.vpn(), Pages::new(ALL_PAGES))));
+        self.with(|mm| mm.pages_mut().spaces_mut().numa_scan_took(&run, Nanos::new(1000)));
+        let asked =
+            self.with(|mm| mm.pages().spaces().hinting_pages(space, VpnRange::of(START.vpn(), Pages::new(ALL_PAGES))));
         let after = self.with(|mm| (mm.space(space).expect("it lives").rss(), counters(mm.counters())));
         assert_eq!(before.0, after.0, "a scan leaves every page mapped");
         assert!(before.1.iter().zip(after.1).all(|(before, after)| *before <= after), "counters never run backwards");

@@ -144,7 +144,7 @@ impl<C: Choices> World<C> {
     /// Numbers of pages that became huge up to now.
     pub(super) fn made_huge(&self) -> MadeHuge {
         self.with(|mm| {
-            let by_khugepaged = u64::from(mm.pages().khugepaged_pages_collapsed());
+            let by_khugepaged = u64::from(mm.pages().huge().khugepaged_pages_collapsed());
             let counters = mm.counters();
             let zeros = counters.thp_zero_page_alloc + counters.thp_zero_page_alloc_failed;
             [counters.thp_fault_alloc, zeros, by_khugepaged, u64::from(mm.phys().thp_enabled() == HugeEnabled::Never)]

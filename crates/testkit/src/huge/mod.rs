@@ -14,7 +14,7 @@ mod steps;
 use std::cell::Cell;
 
 use order9_mm::env::Env;
-use order9_mm::hugetlb::{PoolResize, PoolSize, PoolStep};
+use order9_mm::hugetlb::PoolSize;
 use order9_mm::mempolicy::SpaceTask;
 use order9_mm::numa_balancing::NumaTask;
 use order9_mm::policy::{
@@ -170,7 +170,7 @@ impl<C: Choices> World<C> {
     pub fn check(&self) {
         self.with(|mm| mm.check()).unwrap_or_else(|violation| panic!("{violation}"));
         for &(pfn, state) in &self.pins {
-            let now = self.with(|mm| mm.frame(pfn));
+            let now = self.with(|mm| mm.frames().frame(pfn));
             assert_eq!(now, state, "{pfn:?} is pinned: it is not freed, moved, split or collapsed");
         }
     }
@@ -185,7 +185,7 @@ impl<C: Choices> World<C> {
     #[must_use]
     pub fn state(&self) -> (Vec<u64>, Vec<FrameState>) {
         self.with(|mm| {
-            let frames = self.machine.nodes.frames().map(|pfn| mm.frame(pfn)).collect();
+            let frames = self.machine.nodes.frames().map(|pfn| mm.frames().frame(pfn)).collect();
             (order9_procfs::vmstat(mm).map(|(_, value)| value).collect(), frames)
         })
     }
@@ -197,7 +197,7 @@ impl<C: Choices> World<C> {
             let counters = mm.counters();
             Tally {
                 collapsed: self.collapsed,
-                by_khugepaged: u64::from(mm.pages().khugepaged_pages_collapsed()),
+                by_khugepaged: u64::from(mm.pages().huge().khugepaged_pages_collapsed()),
                 lazily_freed: counters.pglazyfreed,
                 thp: [
                     counters.thp_fault_alloc,
@@ -240,22 +240,19 @@ impl<C: Choices> World<C> {
         self.resize_pools(0);
         self.shrink();
         self.check();
-        let (levels, pool) = self.with(|mm| (mm.pages().user_levels(), mm.pages().hugetlb_pool()));
+        let (levels, pool) = self.with(|mm| (mm.pages().user_levels(), mm.pages().hugetlb().hugetlb_pool()));
         assert_eq!((levels.anon, levels.anon_thps, levels.page_tables, pool.total), (0, 0, 0, 0));
         assert_eq!((levels.shmem, levels.shmem_thps, levels.mapped), (0, 0, 0));
         self.with(|mm| {
-            assert_eq!((mm.pages().swap_free(), mm.pages().shmem_shrinkable()), (mm.pages().swap_total(), 0));
+            assert_eq!(
+                (mm.pages().swap().swap_free(), mm.pages().cache().shmem_shrinkable()),
+                (mm.pages().swap().swap_total(), 0)
+            );
         });
     }
 
     fn resize_pools(&self, count: u64) {
-        self.with(|mm| {
-            let mut resize = PoolResize::new(mm, PoolSize::all(count));
-            while let PoolStep::NeedPage(request) = resize.step(mm, self.cpu()) {
-                let page = mm.alloc_fast(&request).ok();
-                resize.give(mm, page);
-            }
-        });
+        self.with(|mm| mm.set_nr_hugepages(PoolSize::all(count)));
     }
 }
 

@@ -31,17 +31,17 @@ impl<C: Choices> World<C> {
             }
             8 => {
                 let (from, to, capable) = (self.mask(), self.mask(), self.below(4) > 0);
-                self.with(|mm| mm.pages_mut().set_sys_nice(space, capable)).expect("it lives");
+                self.with(|mm| mm.pages_mut().spaces_mut().set_sys_nice(space, capable)).expect("it lives");
                 let other = self.space();
                 let _refused = self.machine.run(migrate_space(&self.machine, space, other, from, to));
             }
             9 => {
                 let parent = self.task(space);
-                let child = self.with(|mm| mm.pages_mut().start_thread(parent)).expect("both live");
+                let child = self.with(|mm| mm.pages_mut().spaces_mut().start_thread(parent)).expect("both live");
                 self.threads.push(child);
                 if self.threads.len() > MOST_THREADS {
                     let gone = self.threads.remove(0);
-                    self.with(|mm| mm.pages_mut().end_thread(gone));
+                    self.with(|mm| mm.pages_mut().spaces_mut().end_thread(gone));
                 }
             }
             _ => {

@@ -8,9 +8,9 @@ use order9_mm::space::{
     TableStep, VirtAddr, VpnRange,
 };
 use order9_mm::tasks::compact_node;
-use order9_mm::tasks::direct_reclaim;
 use order9_mm::tasks::move_pages;
 use order9_mm::tasks::offline_pages;
+use order9_mm::tasks::{direct_reclaim, map_from_pools};
 use order9_mm::thp::{CollapseFailure, HugeDefrag, HugeEnabled, KhugepagedStep};
 use order9_mm::{Gfp, Mm, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
@@ -218,7 +218,7 @@ impl<C: Choices> World<C> {
         }
         if let Some(pfn) = self.some_page() {
             self.with(|mm| mm.pin(pfn)).expect("it is mapped");
-            self.pins.push((pfn, self.with(|mm| mm.frame(pfn))));
+            self.pins.push((pfn, self.with(|mm| mm.frames().frame(pfn))));
         }
     }
 
@@ -260,7 +260,7 @@ impl<C: Choices> World<C> {
 
     /// One pass of khugepaged, which something may happen in the middle of.
     fn khugepaged(&mut self) {
-        self.with(|mm| mm.pages_mut().khugepaged_begin_pass());
+        self.with(|mm| mm.pages_mut().huge_mut().khugepaged_begin_pass());
         while let Some(space) = self.with(|mm| mm.khugepaged_next()) {
             loop {
                 match self.with(|mm| mm.khugepaged_scan()) {
@@ -302,7 +302,13 @@ impl<C: Choices> World<C> {
             let lru = LruScan { scanned: 1000, eligible: 1000 };
             let (gfp, by) = (Gfp::GFP_KERNEL, Reclaimer::Direct);
             let mut run = ShrinkSlab::new(ShrinkControl { node, gfp, priority: 0, lru, by, cpu: self.cpu() });
-            while !matches!(self.with(|mm| run.step(mm)), ShrinkStep::Done(_)) {}
+            let mut step = || {
+                self.with(|mm| {
+                    let (phys, pages) = mm.parts();
+                    run.step(pages, phys)
+                })
+            };
+            while !matches!(step(), ShrinkStep::Done(_)) {}
         }
         self.with(|mm| mm.tune(|tunables| tunables.khugepaged.max_ptes_none = 511));
     }
@@ -352,17 +358,8 @@ impl<C: Choices> World<C> {
         let backing = Backing::Hugetlb { shared: self.below(2) == 0, reserves: self.below(3) > 0 };
         let place = Place::Fixed(at(first * HUGE));
         let length = pages(count.min(ALL_PAGES / HUGE - first) * HUGE);
-        self.with(|mm| {
-            while let Some(request) = mm.pages().hugetlb_shortfall(length, self.local(), self.cpu()) {
-                let page = mm.alloc_fast(&request).ok();
-                mm.hugetlb_give_surplus(page);
-                if page.is_none() {
-                    break;
-                }
-            }
-            let _too_few = mm.mmap(space, &MmapRequest { place, backing, ..MmapRequest::anon(length) }, self.cpu());
-            mm.hugetlb_trim(self.cpu());
-        });
+        let request = MmapRequest { place, backing, ..MmapRequest::anon(length) };
+        let _too_few = self.machine.run(map_from_pools(&self.machine, space, &request));
     }
 
     /// Huge pages mostly stay enabled, and faults may make more or less effort for them.
@@ -376,7 +373,7 @@ impl<C: Choices> World<C> {
         let zeros = self.below(4) > 0;
         let (space, disabled) = (self.space(), self.below(8) == 0);
         self.with(|mm| {
-            mm.pages_mut().set_thp_disabled(space, disabled).expect("it lives");
+            mm.pages_mut().spaces_mut().set_thp_disabled(space, disabled).expect("it lives");
             mm.phys_mut().set_thp_enabled(enabled);
             mm.phys_mut().set_thp_defrag(defrag);
             mm.tune(|tunables| tunables.thp_use_zero_page = zeros);

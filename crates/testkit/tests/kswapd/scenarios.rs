@@ -50,7 +50,8 @@ fn on_a_balanced_node_a_boost_is_worked_off_gently() {
 fn on_a_node_that_is_not_balanced_a_boost_only_raises_the_high_mark() {
     for slab in [SlabUnderBoost::Exempt, SlabUnderBoost::Shrunk] {
         let world = after_an_event(&Memory { dma32_free: 10_000, file: 0, anon: 200_000, ..balanced(slab) });
-        let free = world.with(|mm| mm.zones().iter().map(|zone| (zone.kind(), zone.free())).collect::<Vec<_>>());
+        let free =
+            world.with(|mm| mm.frames().zones().iter().map(|zone| (zone.kind(), zone.free())).collect::<Vec<_>>());
         assert!(free.iter().any(|&(kind, free)| kind == ZoneKind::Normal && free > 20_551 + 512), "{free:?}");
         assert!(world.count("pswpout") > 0 && world.count("slabs_scanned") > 0, "{slab:?}");
         assert_eq!(world.boost(), 0, "{slab:?}");
@@ -73,7 +74,8 @@ fn what_is_too_little_for_a_batch_is_put_off() {
         world.with(|mm| {
             assert_eq!(mm.pages().fs_freeable(NODE, mm.phys()), 1_000_000);
             let mut call = ShrinkSlab::new(control);
-            while call.step(mm) == ShrinkStep::Progress {}
+            let (phys, pages) = mm.parts();
+            while call.step(pages, phys) == ShrinkStep::Progress {}
             mm.pages().deferred_shrinking(NODE).map(|(_, deferred)| deferred).sum::<u64>()
         })
     });

@@ -54,7 +54,7 @@ fn order(n: u8) -> Order {
 }
 
 fn zone(mm: &Traced, kind: ZoneKind) -> &Zone {
-    mm.zones().iter().find(|zone| zone.kind() == kind).expect("the machine has the zone")
+    mm.frames().zones().iter().find(|zone| zone.kind() == kind).expect("the machine has the zone")
 }
 
 /// Gives every frame of `range` away in the largest aligned blocks up to `most`, or leaves them free.
@@ -94,7 +94,7 @@ impl Memory {
         mm.phys_mut().set_watermark_scale_factor(10);
         mm.phys_mut().take_kswapd_request(NODE);
         mm.take_wakeups();
-        mm.tracer_mut().clear();
+        mm.phys_mut().tracer_mut().clear();
         mm.check().expect("every law holds");
         World { mm: RefCell::new(mm) }
     }
@@ -145,7 +145,7 @@ impl Memory {
         if self.anon == 0 {
             return;
         }
-        mm.pages_mut().swapon(Pages::new(self.anon));
+        mm.pages_mut().swap_mut().swapon(Pages::new(self.anon));
         let space = mm.create_space().expect("there are few");
         let length = Pages::new(self.anon).bytes();
         let start = mm.mmap(space, &MmapRequest::anon(length), CPU).expect("there is room").get();
@@ -175,7 +175,7 @@ impl World {
     pub(crate) fn fragment(&self, events: usize) {
         let mut mm = self.mm.borrow_mut();
         let fragmenting = |event: &Event| matches!(event, Event::Frame(FrameEvent::Extfrag(extfrag)) if Extfrag::is_fragmenting(extfrag));
-        while mm.tracer_mut().iter().filter(|event| fragmenting(event)).count() < events
+        while mm.phys_mut().tracer_mut().iter().filter(|event| fragmenting(event)).count() < events
             && mm.alloc_fast(&KERNEL).is_ok()
         {}
     }
@@ -194,7 +194,7 @@ impl World {
     }
 
     pub(crate) fn boost(&self) -> u64 {
-        self.with(|mm| mm.zones().iter().map(Zone::boost).sum())
+        self.with(|mm| mm.frames().zones().iter().map(Zone::boost).sum())
     }
 
     pub(crate) fn count(&self, name: &str) -> u64 {
@@ -206,7 +206,7 @@ impl World {
     /// Priority, pages looked at and pages freed of every pass over inactive lists of files.
     pub(crate) fn passes_over_files(&self) -> Vec<(u8, u64, u64)> {
         let mut passes: Vec<(u8, u64, u64)> = Vec::new();
-        for event in self.with(|mm| mm.tracer_mut().clone()) {
+        for event in self.with(|mm| mm.phys_mut().tracer_mut().clone()) {
             let Event::LruShrinkInactive { scanned, reclaimed, priority, .. } = event else { continue };
             match passes.last_mut() {
                 Some(last) if last.0 == priority => (last.1, last.2) = (last.1 + scanned, last.2 + reclaimed),

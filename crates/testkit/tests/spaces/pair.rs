@@ -45,7 +45,7 @@ impl Pair {
     pub(crate) fn boot(policy: Policy) -> Self {
         let builder = MmBuilder::new(&machines::tiny(24, 1), policy).expect("the layout is sound");
         let mut mm = builder.content_tags().boot();
-        mm.pages_mut().swapon(SWAP);
+        mm.pages_mut().swap_mut().swapon(SWAP);
         let (spaces, files, held, writes) = (Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
         let mut pair = Self { mm, model: Model::default(), spaces, files, held, writes };
         pair.apply(Op::Create);
@@ -396,7 +396,9 @@ impl Pair {
 
     fn populate(&mut self, at: usize, start: u64, end: u64) {
         let mut from = start;
-        while let Some((next, access)) = self.mm.pages().next_to_populate(self.spaces[at], addr(from), addr(end)) {
+        while let Some((next, access)) =
+            self.mm.pages().spaces().next_to_populate(self.spaces[at], addr(from), addr(end))
+        {
             from = next.vpn().get() + 1;
             self.touch(at, next.vpn().get(), access);
         }
@@ -449,7 +451,7 @@ impl Pair {
             self.apply(Op::Unpin { nth: 0 });
         }
         self.compare();
-        let frames = self.mm.frame_counters();
+        let frames = self.mm.frames().counters();
         assert_eq!(frames.pgalloc.iter().sum::<u64>(), frames.pgfree, "every page was given back");
     }
 }

@@ -29,6 +29,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "policy",
             "reclaimer",
             "runs",
+            "settings",
             "trace",
             "vmstat",
             "wakeups",
@@ -36,7 +37,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         ],
         cycle: "",
     },
-    Layer { name: "physical memory", modules: &["heard", "phys", "settings", "suitable"], cycle: "" },
+    Layer { name: "physical memory", modules: &["heard", "phys", "suitable"], cycle: "" },
     Layer {
         name: "pages in use",
         modules: &[

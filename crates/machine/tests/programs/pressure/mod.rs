@@ -85,11 +85,11 @@ fn assert_nothing_lost(mm: &Engine) {
     for gone in ["nr_isolated_anon", "nr_isolated_file", "nr_unevictable", "nr_mlock", "nr_swapcached"] {
         assert_eq!(level(gone), 0, "{gone}");
     }
-    assert_eq!(mm.pages().swap_free(), mm.pages().swap_total(), "slots of swap");
-    let managed: u64 = mm.zones().iter().map(order9_mm::Zone::managed).sum();
+    assert_eq!(mm.pages().swap().swap_free(), mm.pages().swap().swap_total(), "slots of swap");
+    let managed: u64 = mm.frames().zones().iter().map(order9_mm::Zone::managed).sum();
     let slab = level("nr_slab_reclaimable") + level("nr_slab_unreclaimable");
     let accounted = level("nr_free_pages")
-        + mm.zones().iter().map(|zone| mm.frames().pcp_pages(zone.id())).sum::<u64>()
+        + mm.frames().zones().iter().map(|zone| mm.frames().pcp_pages(zone.id())).sum::<u64>()
         + level("nr_file_pages")
         + slab;
     assert_eq!(accounted, managed, "free, cached by CPUs, of files, of slab");

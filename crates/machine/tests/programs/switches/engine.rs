@@ -56,7 +56,7 @@ pub(super) fn requests(policy: Policy) -> String {
 
 /// Free pages of every zone.
 fn levels(mm: &Mm, seen: &mut String) {
-    for zone in mm.zones() {
+    for zone in mm.frames().zones() {
         write!(seen, "{} ", zone.free()).expect("a string takes it");
     }
 }

@@ -127,7 +127,7 @@ impl UsedPages {
             let idx = claim.first.plus(frame);
             let word = phys.frames.word(idx);
             if matches!(word.state(), FrameState::Allocated { .. }) && self.may_isolate_frame(run, idx, word, phys) {
-                self.isolate_lru(idx, phys);
+                self.lru.isolate_lru(idx, phys);
                 run.migratepages.push(idx);
             }
         }
@@ -146,7 +146,7 @@ impl UsedPages {
         let taken = run.migratepages.len();
         run.nr_migratepages = taken;
         let node = phys.frames.zone(run.zone).node();
-        self.lock_lru(node, 1, phys);
+        self.lru.lock_lru(node, 1, phys);
         phys.work.pages_isolated += taken as u64;
         phys.counters.compact_isolated += taken as u64;
         let start = phys.frames.pfn(first);

@@ -39,7 +39,7 @@ impl UsedPages {
         if search.mt != Migratetype::Movable {
             phys.frames.reflag(idx, Flag::CountedImmovable, true);
         }
-        self.account_alloc(phys.frames.zone_around(idx), search, phys);
+        self.huge.account_alloc(phys.frames.zone_around(idx), search, phys);
         phys.frames.pfn(idx)
     }
 }

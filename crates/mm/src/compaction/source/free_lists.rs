@@ -6,11 +6,9 @@ use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::source::Source;
 use crate::heard::skipped_entries::JustSkipped;
+use crate::heard::skipped_entries::LOWEST;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
-
-/// Lowest order of free blocks that the search looks at: `PAGE_ALLOC_COSTLY_ORDER`.
-pub(crate) const LOWEST: Order = Order::new(3).unwrap();
 
 /// Chooses the pageblock of a large free block in the lower part of the zone (`fast_find_migrateblock`).
 pub(super) fn fast_find_migrateblock<T: Tracer>(

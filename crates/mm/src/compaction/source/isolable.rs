@@ -73,7 +73,7 @@ impl UsedPages {
     /// Whether a dirty page can be moved without writing it first.
     fn moves_dirty(&self, idx: Idx) -> bool {
         match self.rmap.owner(idx) {
-            Owner::File { file, .. } => self.files.migrate_handler(file) == MigrateHandler::Present,
+            Owner::File { file, .. } => self.cache.files.migrate_handler(file) == MigrateHandler::Present,
             _ => true,
         }
     }

@@ -27,7 +27,7 @@ use crate::trace::Tracer;
 /// Pageblock chosen as a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compaction) struct Source {
-    pub(in crate::compaction) start: Pfn,
+    start: Pfn,
     /// The search has just set the skip hint of the pageblock, so that the hint says nothing about it.
     fast_found: bool,
 }
@@ -181,10 +181,10 @@ impl UsedPages {
         let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
         let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {
             let of = |of: LruType| {
-                self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive())
+                self.lru.zone_lru(zone.id()).pages(of.active()) + self.lru.zone_lru(zone.id()).pages(of.inactive())
             };
-            let taken =
-                self.zone_lru(zone.id()).isolated(LruType::Anon) + self.zone_lru(zone.id()).isolated(LruType::File);
+            let taken = self.lru.zone_lru(zone.id()).isolated(LruType::Anon)
+                + self.lru.zone_lru(zone.id()).isolated(LruType::File);
             (isolated + taken, listed + of(LruType::Anon) + of(LruType::File))
         });
         isolated > listed / 2
@@ -194,7 +194,7 @@ impl UsedPages {
     pub(crate) fn putback_movable_pages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         if !run.migratepages.is_empty() {
             let node = phys.frames.zone(run.zone).node();
-            self.lock_lru(node, 1, phys);
+            self.lru.lock_lru(node, 1, phys);
         }
         for idx in run.migratepages.drain(..) {
             self.putback_movable(idx, run.context.cpu, phys);

@@ -6,7 +6,7 @@ use crate::env::CompactResult;
 #[test]
 fn the_worked_example_comes_out_to_the_frame() {
     let world = World::new(classic(), &worked_example());
-    let free = world.mm.borrow().zones()[0].areas().map(|area| area.total());
+    let free = world.mm.borrow().phys.frames.zones()[0].areas().map(|area| area.total());
     assert_eq!(order9_units::metrics::fragmentation_index(&free, Order::PAGEBLOCK), 998);
     let compacted = world.compact_huge(CompactPriority::Async);
     assert_eq!(compacted, Compacted { result: CompactResult::Success, captured: None });

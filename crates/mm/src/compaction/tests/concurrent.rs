@@ -93,7 +93,7 @@ impl Crowd {
 
     /// One compactor of some kind; what it captures is freed again by and by.
     async fn compactor(&self, kind: u64) {
-        let zone = self.with(|mm| mm.zones()[0].id());
+        let zone = self.with(|mm| mm.phys.frames.zones()[0].id());
         let daemon =
             |by, order| self.with(|mm| mm.compact_begin(CompactControl::new(by, zone, order, ZoneKind::Normal)));
         let begun = match kind {

@@ -49,7 +49,7 @@ fn live(mut mm: Mm, seed: u64) {
             17 if !pages.is_empty() && random.below(2) == 0 => drop(mm.pin(pages[at])),
             17 if !pages.is_empty() => drop(mm.unpin(pages[at])),
             18 if !pages.is_empty() && random.below(10) == 0 => {
-                let frames = match mm.frame(pages[at]) {
+                let frames = match mm.phys.frames.frame(pages[at]) {
                     crate::FrameState::Allocated { order } => order.pages().get(),
                     state => unreachable!("{state:?} is no page of ours"),
                 };
@@ -64,7 +64,7 @@ fn live(mut mm: Mm, seed: u64) {
                     let _ = mm.phys.unisolate_pageblock(pfn, Migratetype::Movable);
                 }
             }
-            _ => mm.drain_all(),
+            _ => mm.phys.drain_all(),
         }
         if step % 64 == 0 {
             mm.check().unwrap_or_else(|violation| panic!("seed {seed}, step {step}: {violation}"));
@@ -108,7 +108,7 @@ fn movable_requests_fill_the_fullest_pageblock_first() {
             mm.phys.frames.blocks().iter().filter(|block| block.is_evacuable() && (1..512).contains(&block.free));
         let fullest = blocks.map(|block| block.free).min().expect("pageblocks have room");
         let next = mm.alloc_fast(&request).expect("memory is free");
-        let of_next = mm.pageblock(next).expect("it is there");
+        let of_next = mm.phys.frames.pageblock(next).expect("it is there");
         assert_eq!(of_next.free + 1, fullest, "{of_next:?}");
     }
     mm.check().expect("all laws hold");
@@ -119,7 +119,7 @@ fn what_cannot_move_goes_where_such_memory_is() {
     let mut mm = machine(|policy| policy.frames.alloc.fallback_contaminated = true);
     let of = |gfp| Request { cpu: 9, ..Request::new(Order::ZERO, gfp) };
     let mut pages = Vec::new();
-    while mm.zones()[0].free() > mm.zones()[0].watermarks().low + 600 {
+    while mm.phys.frames.zones()[0].free() > mm.phys.frames.zones()[0].watermarks().low + 600 {
         pages.push(mm.alloc_fast(&of(Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free"));
     }
     // Some room in every pageblock, and the first page of the kernel in one of them.

@@ -33,7 +33,7 @@ fn the_worked_example_costs_what_it_must() {
     assert_eq!((world.moved(), world.isolated()), (256, 2 * 256));
     assert_eq!(world.totals(), CompactTotals { migrate_scanned: 512, free_scanned: 256 });
     // The kernel's frame in pageblock 5 made it the best target.
-    assert_eq!(world.mm.borrow().pageblock(Pfn::new(BASE + 5 * HUGE)).expect("it is there").free, 0);
+    assert_eq!(world.mm.borrow().phys.frames.pageblock(Pfn::new(BASE + 5 * HUGE)).expect("it is there").free, 0);
     let second = world.compact_huge(CompactPriority::Async);
     assert_eq!(second.captured.map(|pfn| pfn.get() - BASE), Some(6 * HUGE));
     assert_eq!(world.moved(), 256 + 284);
@@ -118,7 +118,7 @@ fn one_huge_page_costs_the_fewest_moves_or_is_known_to_be_impossible() {
     for seed in 1..60 {
         let world = random_world(indexed(), seed);
         let (movable, others, room) = costs(&world);
-        let spare = world.mm.borrow().zones()[0].free() > 10 + HUGE - 1;
+        let spare = world.mm.borrow().phys.frames.zones()[0].free() > 10 + HUGE - 1;
         let fewest = fewest_moves(&movable, &others, room, 1).filter(|_| spare);
         let free_before = world.free_huge() > 0 && spare;
         let compacted = world.compact_huge(CompactPriority::SyncLight);
@@ -136,7 +136,7 @@ fn one_huge_page_costs_the_fewest_moves_or_is_known_to_be_impossible() {
                 assert_eq!((compacted.result, world.moved()), (CompactResult::Skipped, 0), "seed {seed}");
                 let flags = crate::AllocFlags::plain(crate::Mark::Min);
                 let mm = world.mm.borrow();
-                let zone = mm.zones()[0].id();
+                let zone = mm.phys.frames.zones()[0].id();
                 let suitable = mm.phys.compaction_suitable(zone, Order::PAGEBLOCK, ZoneKind::Normal, &flags);
                 assert!(matches!(suitable, Suitable::Skipped | Suitable::NotSuitableZone), "seed {seed}");
             }
@@ -187,7 +187,7 @@ fn without_capture_the_block_is_free_for_everybody() {
     let compacted = world.compact_huge(CompactPriority::Async);
     assert_eq!((compacted.result, compacted.captured, world.free_huge()), (CompactResult::Success, None, 1));
     assert_eq!(
-        world.mm.borrow().pageblock(Pfn::new(BASE + 4 * HUGE)).expect("it is there").migratetype,
+        world.mm.borrow().phys.frames.pageblock(Pfn::new(BASE + 4 * HUGE)).expect("it is there").migratetype,
         Migratetype::Movable
     );
 }
@@ -250,14 +250,14 @@ fn only_the_daemon_makes_way_and_before_each_batch() {
 
 #[test]
 fn requests_and_daemons_go_down_to_the_min_mark() {
-    let marks = World::new(indexed(), &worked_example()).mm.borrow().zones()[0].watermarks();
+    let marks = World::new(indexed(), &worked_example()).mm.borrow().phys.frames.zones()[0].watermarks();
     let asks = |free: u64| {
         let all: u64 = 8 * HUGE;
         let frames: Vec<F> =
             (0..all).map(|at| if at * free / all < (at + 1) * free / all { F::Free } else { F::Page }).collect();
         let world = World::new(indexed(), &frames);
         let mm = world.mm.borrow();
-        let zone = &mm.zones()[0];
+        let zone = &mm.phys.frames.zones()[0];
         assert_eq!(zone.free(), free);
         let flags = crate::AllocFlags::plain(crate::Mark::Min);
         let direct = mm.phys.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
@@ -283,7 +283,7 @@ fn reclaim_for_a_huge_page_is_asked_for_only_where_it_makes_the_difference() {
     let asks = |frames: &[F], reclaimable| {
         let world = World::new(indexed(), frames);
         let mm = world.mm.borrow();
-        let zone = &mm.zones()[0];
+        let zone = &mm.phys.frames.zones()[0];
         let suitable = mm.phys.compaction_suitable(zone.id(), Order::PAGEBLOCK, ZoneKind::Normal, &flags);
         let helps = mm.phys.reclaim_makes_suitable(zone.id(), reclaimable, ZoneKind::Normal, &flags);
         let balanced = mm.pages.is_balanced(NodeId(0), Order::PAGEBLOCK, ZoneKind::Normal, &mm.phys);
@@ -308,7 +308,7 @@ fn a_run_waits_once_for_pages_that_its_own_task_may_hold() {
     for (_, pfn) in pages.take(1200) {
         let mm = &mut *world.mm.borrow_mut();
         let page = mm.phys.frames.at(Pfn::new(pfn));
-        mm.pages.isolate_lru(page, &mut mm.phys);
+        mm.pages.lru.isolate_lru(page, &mut mm.phys);
     }
     let compacted = world.compact_huge(CompactPriority::SyncLight);
     assert_eq!((compacted.result, world.sleeps.get()), (CompactResult::Contended, 1));

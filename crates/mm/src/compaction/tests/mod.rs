@@ -152,11 +152,11 @@ impl World {
         let mut mm = builder.finish().with_compaction_account();
         let file = mm.create_file(Pages::new(frames.len() as u64)).expect("it is the first");
         for (index, (pfn, _)) in span.iter().zip(frames).enumerate().filter(|(_, (_, frame))| **frame == F::Page) {
-            mm.set_movable_content(pfn, false).expect("it is allocated");
+            mm.phys.set_movable_content(pfn, false).expect("it is allocated");
             mm.add_file_page(file, index as u64, pfn, CPU).expect("the file has room");
         }
         mm.check().expect("the start is lawful");
-        mm.tracer_mut().clear();
+        mm.phys.tracer_mut().clear();
         Self {
             mm: RefCell::new(mm),
             resched: Cell::default(),
@@ -201,13 +201,13 @@ impl World {
 
     fn events(&self, of: impl Fn(&CompactEvent) -> bool) -> usize {
         let mut mm = self.mm.borrow_mut();
-        mm.tracer_mut().iter().filter(|event| matches!(event, Event::Compaction(event) if of(event))).count()
+        mm.phys.tracer_mut().iter().filter(|event| matches!(event, Event::Compaction(event) if of(event))).count()
     }
 
     /// Positions of the scanners at the end of the last run, counted from the start of the zone.
     fn ends(&self) -> (u64, u64) {
         let mut mm = self.mm.borrow_mut();
-        let mut events = mm.tracer_mut().iter().rev();
+        let mut events = mm.phys.tracer_mut().iter().rev();
         let ends = events.find_map(|event| match event {
             Event::Compaction(CompactEvent::End { ends, .. }) => Some(*ends),
             _ => None,
@@ -227,7 +227,7 @@ impl World {
     /// Pageblocks with a skip hint.
     fn skipped(&self) -> Vec<u64> {
         let mm = self.mm.borrow();
-        let blocks = mm.zones()[0].span().len().get() / 512;
+        let blocks = mm.phys.frames.zones()[0].span().len().get() / 512;
         (0..blocks).filter(|block| mm.compaction.pageblock_skip(Pfn::new(BASE + block * 512), &mm.phys)).collect()
     }
 
@@ -238,7 +238,7 @@ impl World {
     }
 
     fn free_huge(&self) -> u64 {
-        self.mm.borrow().zones()[0].free_in_pageblocks() / 512
+        self.mm.borrow().phys.frames.zones()[0].free_in_pageblocks() / 512
     }
 }
 

@@ -21,7 +21,7 @@ fn policy(partial_first: bool) -> Policy {
 /// and the kernel has taken of the last, where page tables are, until so few pages are free that no huge page can be had.
 fn shortage(policy: Policy) -> World {
     let world = half_mapped(policy, 8);
-    let low = world.mm.borrow().zones()[0].watermarks().low;
+    let low = world.mm.borrow().phys.frames.zones()[0].watermarks().low;
     world.take_until(low + 2);
     world
 }
@@ -44,7 +44,7 @@ fn half_mapped(policy: Policy, pageblocks: u64) -> World {
         for slot in 1..SLOTS {
             mm.munmap(space, at(slot * SLOT), bytes(SLOT / 2), CPU).expect("it is mapped");
         }
-        assert_eq!((mm.pages.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
+        assert_eq!((mm.pages.huge.deferred_splits(NodeId(0)), mm.counters().thp_split_page), (SLOTS - 1, 0));
         assert_eq!(core::mem::take(&mut mm.phys.daemons.taken[0]), SLOTS, "each slot took one");
     }
     world
@@ -55,7 +55,7 @@ impl World {
     fn take_until(&self, free: u64) {
         let mut mm = self.mm.borrow_mut();
         let page = Request { cpu: CPU, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
-        while mm.zones()[0].free() > free {
+        while mm.phys.frames.zones()[0].free() > free {
             mm.alloc_fast(&page).expect("more are free than the low mark");
         }
     }
@@ -77,9 +77,13 @@ impl World {
 #[test]
 fn reclaim_for_a_huge_page_splits_as_many_as_one_takes_and_scans_nothing() {
     let world = shortage(policy(true));
-    let before = world.mm.borrow().zones()[0].free();
+    let before = world.mm.borrow().phys.frames.zones()[0].free();
     assert_eq!(world.reclaims(Order::PAGEBLOCK), (2, 0));
-    assert_eq!(world.mm.borrow().zones()[0].free(), before + SLOT, "free for everybody, none in per-CPU lists");
+    assert_eq!(
+        world.mm.borrow().phys.frames.zones()[0].free(),
+        before + SLOT,
+        "free for everybody, none in per-CPU lists"
+    );
     assert!(world.compact_huge(CompactPriority::Async).captured.is_some(), "enough to compact with");
 }
 
@@ -121,10 +125,10 @@ fn a_request_that_leaves_less_than_half_of_what_was_taken_wakes_kcompactd() {
     let of = |taken| {
         let world = half_mapped(policy(true), 12);
         let mm = &mut *world.mm.borrow_mut();
-        assert_eq!(mm.zones()[0].free_in_pageblocks(), 4 * SLOT);
+        assert_eq!(mm.phys.frames.zones()[0].free_in_pageblocks(), 4 * SLOT);
         (mm.phys.daemons.kcompactd[0].asleep, mm.phys.daemons.taken[0]) = (true, taken);
-        let zone = mm.zones()[0].id();
-        mm.pages.wake_to_fill_reserve(zone, Order::PAGEBLOCK, &mut mm.phys);
+        let zone = mm.phys.frames.zones()[0].id();
+        mm.pages.huge.wake_to_fill_reserve(zone, Order::PAGEBLOCK, &mut mm.phys);
         !mm.phys.daemons.kcompactd[0].asleep
     };
     assert_eq!([7, 8].map(of), [false, true]);
@@ -134,14 +138,14 @@ fn a_request_that_leaves_less_than_half_of_what_was_taken_wakes_kcompactd() {
 fn blocks_that_the_min_mark_keeps_back_do_not_count_as_left() {
     let of = |above_min: u64| {
         let world = half_mapped(policy(true), 9);
-        let min = world.mm.borrow().zones()[0].watermarks().min;
+        let min = world.mm.borrow().phys.frames.zones()[0].watermarks().min;
         world.take_until(min + above_min);
         {
             let mm = &mut *world.mm.borrow_mut();
-            assert_eq!(mm.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
+            assert_eq!(mm.phys.frames.zones()[0].free_in_pageblocks(), SLOT, "one is whole");
             mm.phys.daemons.kcompactd[0].asleep = true;
-            let zone = mm.zones()[0].id();
-            mm.pages.wake_to_fill_reserve(zone, Order::PAGEBLOCK, &mut mm.phys);
+            let zone = mm.phys.frames.zones()[0].id();
+            mm.pages.huge.wake_to_fill_reserve(zone, Order::PAGEBLOCK, &mut mm.phys);
         }
         let woken = !world.mm.borrow().phys.daemons.kcompactd[0].asleep;
         run(fill_reserves(&world, NodeId(0), ZoneKind::Normal));

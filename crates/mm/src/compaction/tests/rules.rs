@@ -194,7 +194,7 @@ fn a_run_waits_where_more_pages_are_isolated_than_half_of_those_on_the_lists() {
     let waits: Vec<bool> = (0..12)
         .map(|at| {
             let page = mm.phys.frames.at(Pfn::new(BASE + at));
-            mm.pages.isolate_lru(page, &mut mm.phys);
+            mm.pages.lru.isolate_lru(page, &mut mm.phys);
             mm.pages.too_many_isolated(&run_of_request(), &mm.phys)
         })
         .collect();

@@ -229,13 +229,13 @@ fn rule_22_gives_the_block_to_who_made_it_exactly_once() {
     for cpus in [0, 1] {
         let policy = classic_with(|rules| rules.capture = true);
         let world = World::with_cpus(policy, &worked_example(), cpus);
-        let free = world.mm.borrow().zones()[0].free();
+        let free = world.mm.borrow().phys.frames.zones()[0].free();
         let Compacted { result, captured } = world.compact_huge(CompactPriority::Async);
         let pfn = captured.expect("the task made it");
         assert_eq!((result, pfn.get() - BASE), (CompactResult::Success, HUGE));
-        assert_eq!(world.mm.borrow().frame(pfn), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
+        assert_eq!(world.mm.borrow().phys.frames.frame(pfn), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
         assert_eq!((world.mm.borrow().counters().compact_captured, world.free_huge()), (1, 0));
-        assert_eq!(world.mm.borrow().zones()[0].free() + HUGE, free);
+        assert_eq!(world.mm.borrow().phys.frames.zones()[0].free() + HUGE, free);
         world.with(|mm| mm.free(pfn, CPU)).expect("it is an allocation like any other");
         assert_eq!(world.free_huge(), 1);
     }

@@ -10,6 +10,7 @@ use super::{FsCache, NONE};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::slab::CacheId;
+use crate::slab::SlabMemory;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -17,7 +18,7 @@ impl UsedPages {
     pub(crate) fn check_fs(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let Some(fs) = &self.fs else { return Ok(()) };
         let (mut dentries, mut inodes) = (Vec::new(), Vec::new());
-        for (id, number) in self.files.inodes() {
+        for (id, number) in self.cache.files.inodes() {
             let inode = &fs.inodes[number as usize];
             require(inode.file == id, "a cached inode is its file's", || {
                 format!("{id:?} has that of {:?}", inode.file)
@@ -31,10 +32,12 @@ impl UsedPages {
             }
         }
         let FsCache { dentry_cache, inode_cache, dentry_lru, inode_lru, .. } = &**fs;
-        self.check_objects(*dentry_cache, dentries, dentry_lru, phys)?;
-        self.check_objects(*inode_cache, inodes, inode_lru, phys)
+        self.slab.check_objects(*dentry_cache, dentries, dentry_lru, phys)?;
+        self.slab.check_objects(*inode_cache, inodes, inode_lru, phys)
     }
+}
 
+impl SlabMemory {
     /// Objects in use by files, with whether they are listed, are those that live; and the lists hold those listed.
     fn check_objects(
         &self,
@@ -43,7 +46,7 @@ impl UsedPages {
         lru: &ObjectLru,
         phys: &PhysMem<impl Tracer>,
     ) -> Verdict {
-        let slab = &self.slab.caches[cache.index()];
+        let slab = &self.caches[cache.index()];
         let live = used.iter().all(|&(number, _)| slab.slab_of(number).is_some());
         require(live && used.len() as u64 == slab.objects(), "objects of the filesystem are its files'", || {
             format!("{}: {} in use by files, {} live", slab.spec.name, used.len(), slab.objects())

@@ -17,8 +17,10 @@ use core::fmt;
 
 use order9_units::{NodeId, Pages};
 
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::slab::SlabMemory;
 
 pub use open::{FsNeed, FsStep};
 pub use scan::Shrunk;
@@ -62,8 +64,8 @@ pub enum FsError {
 /// Dentries and inodes of the filesystem.
 #[derive(Clone)]
 pub(crate) struct FsCache {
-    pub(crate) dentry_cache: CacheId,
-    pub(crate) inode_cache: CacheId,
+    dentry_cache: CacheId,
+    inode_cache: CacheId,
     /// By object number.
     dentries: Vec<Dentry>,
     /// By object number.
@@ -130,7 +132,7 @@ impl UsedPages {
         if size > PAGES_MAX {
             return Err(FsError::TooLarge(size));
         }
-        let id = self.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
+        let id = self.cache.files.create(size, Home::Disk).ok_or(FsError::TooManyFiles)?;
         self.rmap.make_room(phys.frames.table().len());
         Ok(id)
     }
@@ -151,14 +153,8 @@ impl UsedPages {
     /// The cached inode of a file.
     fn inode_of(&self, id: FileId) -> Result<Option<(u32, Inode)>, FsError> {
         let fs = self.fs.as_ref().ok_or(FsError::NotMounted)?;
-        let inode = self.files.inode_of(id)?;
+        let inode = self.cache.files.inode_of(id)?;
         Ok(inode.map(|number| (number, fs.inodes[number as usize])))
-    }
-
-    /// Whether the inode of a file has to stay for what is dirty, or, since 5.16, for its pages.
-    fn content_keeps_inode(&self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
-        let pages_keep = phys.policy.reclaim.inode_cache == InodeCache::KeepsInode;
-        self.file(id).is_ok_and(|file| file.is_dirty() || pages_keep && file.pages() > Pages::ZERO)
     }
 
     /// Lists the inode of a file, if it is cached and nothing keeps it (any more). One that is listed already has been
@@ -175,7 +171,7 @@ impl UsedPages {
     /// Lists the inode of a file, if it is cached, not listed yet, and nothing keeps it (any more).
     pub(crate) fn list_if_unlisted(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
         let Ok(Some((number, Inode { listed: false, dentry: NONE, .. }))) = self.inode_of(id) else { return };
-        if self.content_keeps_inode(id, phys) {
+        if self.cache.content_keeps_inode(id, phys) {
             return;
         }
         let fs = self.fs.as_mut().expect("it is mounted");
@@ -185,10 +181,20 @@ impl UsedPages {
         let node = cache.slab_of(number).expect("a cached inode lives").node;
         fs.inode_lru.push(node.into(), number);
     }
+}
 
+impl PageCache {
+    /// Whether the inode of a file has to stay for what is dirty, or, since 5.16, for its pages.
+    fn content_keeps_inode(&self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
+        let pages_keep = phys.policy.reclaim.inode_cache == InodeCache::KeepsInode;
+        self.file(id).is_ok_and(|file| file.is_dirty() || pages_keep && file.pages() > Pages::ZERO)
+    }
+}
+
+impl SlabMemory {
     /// Node of the memory of an object of the filesystem.
     fn node_of_object(&self, cache: CacheId, number: u32) -> usize {
-        self.slab.slab_of(Object { cache, number }).expect("a cached object lives").node.into()
+        self.slab_of(Object { cache, number }).expect("a cached object lives").node.into()
     }
 }
 

@@ -11,17 +11,17 @@ use crate::phys::PhysMem;
 use crate::slab::{NewSlab, Object, ObjectStep};
 use crate::trace::Tracer;
 
-/// How the opening of a file goes on.
+/// Next step of the opening of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FsStep {
     /// The file is open.
     Done {
-        /// Its inode was not in memory: an existing file's has to be read.
+        /// The inode was not in memory: an existing file's has to be read.
         inode_missed: bool,
     },
     /// Allocate [`FsNeed::request`] and pass the answer to `UsedPages::fs_open_give`.
     NeedPage(FsNeed),
-    /// It failed; an inode that was cached on the way stays so.
+    /// The opening failed; an inode that was cached on the way stays so.
     Failed(FsError),
 }
 
@@ -85,7 +85,7 @@ impl UsedPages {
     /// [`FsError::NotOpen`], [`FsError::NoSuchFile`] or [`FsError::NotMounted`].
     pub fn fs_close(&mut self, id: FileId) -> Result<(), FsError> {
         let fs = self.fs.as_mut().ok_or(FsError::NotMounted)?;
-        let number = fs.dentry_of(&self.files, id)?.filter(|&dentry| fs.dentries[dentry as usize].users > 0);
+        let number = fs.dentry_of(&self.cache.files, id)?.filter(|&dentry| fs.dentries[dentry as usize].users > 0);
         let number = number.ok_or(FsError::NotOpen(id))?;
         let dentry = &mut fs.dentries[number as usize];
         dentry.users -= 1;
@@ -98,7 +98,7 @@ impl UsedPages {
         }
         (dentry.listed, dentry.referenced) = (true, false);
         let cache = fs.dentry_cache;
-        let node = self.node_of_object(cache, number);
+        let node = self.slab.node_of_object(cache, number);
         self.fs.as_mut().expect("it is mounted").dentry_lru.push(node, number);
         Ok(())
     }
@@ -111,28 +111,29 @@ impl UsedPages {
             return Err(FsError::Open(id));
         }
         self.evict(id, 0, u64::MAX, cpu, phys);
-        self.forget_dirt(id);
+        self.cache.forget_dirt(id);
         if let Some((number, Inode { dentry, .. })) = inode {
             if dentry != NONE {
                 self.free_dentry(dentry, cpu, phys);
             }
             self.free_inode(number, cpu, phys);
         }
-        self.files.remove(id);
+        self.cache.files.remove(id);
         Ok(())
     }
 
     /// Whether a file on disk is open, or mapped.
     pub(crate) fn is_open_on_disk(&self, id: FileId) -> bool {
-        let dentry = self.fs.as_ref().and_then(|fs| Some(&fs.dentries[fs.dentry_of(&self.files, id).ok()?? as usize]));
+        let dentry =
+            self.fs.as_ref().and_then(|fs| Some(&fs.dentries[fs.dentry_of(&self.cache.files, id).ok()?? as usize]));
         dentry.is_some_and(|dentry| dentry.users > 0)
     }
 
     /// A file is being mapped: one on disk stays open while it has mappings.
     pub(crate) fn open_by_mappings(&mut self, id: FileId) {
         let Some(fs) = self.fs.as_mut() else { return };
-        if let Ok(Some(dentry)) = fs.dentry_of(&self.files, id)
-            && self.files.ensure(id).set_open_by_mappings(true)
+        if let Ok(Some(dentry)) = fs.dentry_of(&self.cache.files, id)
+            && self.cache.files.ensure(id).set_open_by_mappings(true)
         {
             fs.dentries[dentry as usize].users += 1;
         }
@@ -140,7 +141,7 @@ impl UsedPages {
 
     /// The last mapping of a file on disk is gone.
     pub(crate) fn close_by_mappings(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
-        if self.file_mut(id).set_open_by_mappings(false) {
+        if self.cache.file_mut(id).set_open_by_mappings(false) {
             self.fs_close(id).expect("mappings hold the file open");
         }
         self.settle_file(id, phys);
@@ -153,7 +154,7 @@ impl UsedPages {
         fs.inodes[inode as usize].dentry = NONE;
         let id = fs.inodes[inode as usize].file;
         if listed {
-            let node = self.node_of_object(cache, number);
+            let node = self.slab.node_of_object(cache, number);
             self.fs.as_mut().expect("it is mounted").dentry_lru.remove(node, number);
         }
         self.list_if_idle(id, phys);
@@ -164,10 +165,10 @@ impl UsedPages {
     pub(super) fn free_inode(&mut self, number: u32, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
         let fs = self.fs.as_mut().expect("it is mounted");
         let (cache, Inode { file, listed, .. }) = (fs.inode_cache, fs.inodes[number as usize]);
-        self.files.set_inode(file, None);
-        self.files.drop_file(file);
+        self.cache.files.set_inode(file, None);
+        self.cache.files.drop_file(file);
         if listed {
-            let node = self.node_of_object(cache, number);
+            let node = self.slab.node_of_object(cache, number);
             self.fs.as_mut().expect("it is mounted").inode_lru.remove(node, number);
         }
         self.kmem_cache_free(Object { cache, number }, cpu, phys).expect("a cached inode lives")
@@ -183,12 +184,12 @@ impl UsedPages {
         let Some((_, Inode { dentry, .. })) = inode else {
             opening.inode_missed = true;
             let cache = fs.inode_cache;
-            let step = self.kmem_cache_alloc(cache, &opening.asked, phys);
+            let step = self.slab.kmem_cache_alloc(cache, &opening.asked, phys);
             return self.take_object(opening, step, phys);
         };
         if dentry == NONE {
             let cache = fs.dentry_cache;
-            let step = self.kmem_cache_alloc(cache, &opening.asked, phys);
+            let step = self.slab.kmem_cache_alloc(cache, &opening.asked, phys);
             return self.take_object(opening, step, phys);
         }
         let users = &mut fs.dentries[dentry as usize].users;
@@ -212,9 +213,9 @@ impl UsedPages {
         };
         let fs = self.fs.as_mut().expect("it is mounted");
         let used = if object.cache == fs.inode_cache {
-            fs.cache_inode(&mut self.files, opening.file, object.number)
+            fs.cache_inode(&mut self.cache.files, opening.file, object.number)
         } else {
-            fs.cache_dentry(&self.files, opening.file, object.number)
+            fs.cache_dentry(&self.cache.files, opening.file, object.number)
         };
         if !used {
             self.kmem_cache_free(object, opening.asked.cpu, phys).expect("the object was just allocated");

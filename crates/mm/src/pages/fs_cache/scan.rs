@@ -18,16 +18,16 @@ pub(crate) struct FsScan {
     pub(super) invalidating: Option<(FileId, u64)>,
 }
 
-/// What part of a batch came to.
+/// Result of a part of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanStep {
     /// The batch is done.
     Done,
-    /// So many pages of page cache were dropped; there is more to do.
+    /// Pages of page cache were dropped, so many; there is more to do.
     Invalidated(u64),
 }
 
-/// What scanning freed.
+/// Objects and pages that scanning freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shrunk {
     /// Objects.
@@ -122,8 +122,8 @@ impl UsedPages {
     /// Decides about the inode unused for longest.
     fn judge_inode(&mut self, node: usize, number: u32, phys: &PhysMem<impl Tracer>) -> Verdict {
         let file = self.fs.as_ref().expect("its lists exist").inodes[number as usize].file;
-        let is_kept = self.content_keeps_inode(file, phys);
-        let has_pages = self.file(file).is_ok_and(|file| file.pages() > Pages::ZERO);
+        let is_kept = self.cache.content_keeps_inode(file, phys);
+        let has_pages = self.cache.file(file).is_ok_and(|file| file.pages() > Pages::ZERO);
         let fs = self.fs.as_mut().expect("its lists exist");
         let inode = &mut fs.inodes[number as usize];
         if inode.dentry != NONE || is_kept {
@@ -142,12 +142,12 @@ impl UsedPages {
     }
 }
 
-/// What becomes of an inode that a scan meets.
+/// Fate of an inode that a scan meets.
 enum Verdict {
-    /// It is in use, or was used.
+    /// The inode is in use, or was used.
     Spared,
-    /// Its page cache goes first.
+    /// The page cache of the inode goes first.
     Invalidate(FileId),
-    /// It goes.
+    /// The inode goes.
     Free,
 }

@@ -1,4 +1,4 @@
-//! What becomes of files in memory: the outcomes that a scan may come to, in the forms of both releases.
+//! Fate of files in memory: the outcomes that a scan may come to, in the forms of both releases.
 
 use alloc::vec;
 
@@ -141,8 +141,12 @@ fn removed_files_are_gone_from_memory_and_for_good() {
     write_page(&mut mm, id, 0, 1);
     read_pages(&mut mm, id, 1, 1);
     mm.fs_unlink(id, 0).expect("nothing keeps it");
-    assert_eq!((mm.pages.find_page(id, 0, &mm.phys), mm.pages.user_levels().file), (CachedPage::Missing, 0));
-    assert_eq!((mm.pages.next_dirty(None), mm.write_pending(None).total()), (None, 0), "nothing is written of it");
+    assert_eq!((mm.pages.cache.find_page(id, 0, &mm.phys), mm.pages.user_levels().file), (CachedPage::Missing, 0));
+    assert_eq!(
+        (mm.pages.cache.next_dirty(None), mm.write_pending(None).total()),
+        (None, 0),
+        "nothing is written of it"
+    );
     mm.check().expect("every law holds");
     assert_eq!(mm.pages.is_cached(id), None);
     assert_eq!(mm.fs_unlink(id, 0), Err(FsError::NoSuchFile(id)));

@@ -6,9 +6,11 @@ use alloc::format;
 use order9_frames::{Flag, Idx, Verdict, require};
 use order9_units::Order;
 
+use crate::hugetlb::Hugetlb;
 use crate::page_flags::PageWord;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Rmap;
 use crate::space::{Owner, Prot, PteFlag, Space, SpaceId, TASK_END, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
@@ -16,8 +18,8 @@ impl UsedPages {
     /// Checks every law of pools.
     pub(crate) fn check_hugetlb(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let (mut mappings, mut vmas) = (BTreeMap::new(), BTreeMap::new());
-        for (id, space) in self.spaces() {
-            self.check_hugetlb_space(id, space, &mut mappings)?;
+        for (id, space) in self.spaces.iter() {
+            self.hugetlb.check_hugetlb_space(id, space, &mut mappings)?;
             for vma in space.vmas() {
                 if let VmaKind::Hugetlb { map, .. } = vma.kind {
                     *vmas.entry(map.0).or_insert(0) += 1;
@@ -44,11 +46,34 @@ impl UsedPages {
             })?;
             let kept = entries > 0 || page.shared || phys.frames.word(Idx(head)).has(Flag::Pinned);
             require(kept, "a page of a pool that nobody uses is free", || format!("{:?}", phys.frames.pfn(Idx(head))))?;
-            self.check_pool_page(Idx(head), phys)?;
+            self.rmap.check_pool_page(Idx(head), phys)?;
         }
         self.check_pools(phys)
     }
 
+    fn check_pools(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let pool = self.hugetlb.hugetlb_pool();
+        require(pool.reserved <= pool.free, "what is promised of a pool is free", || format!("{pool:?}"))?;
+        for node in phys.frames.nodes() {
+            let (id, pool) = (node, self.hugetlb.hugetlb_pool_of(node));
+            let free = self.hugetlb.nodes.get(id.index()).map_or(&[][..], |pool| &pool.free);
+            for &head in free {
+                self.rmap.check_pool_page(head, phys)?;
+                let idle = !self.hugetlb.used.contains_key(&head.0) && phys.node_of(head) == id;
+                require(idle, "a free page of a pool is in that of its node alone", || {
+                    format!("{:?}", phys.frames.pfn(head))
+                })?;
+            }
+            let used = self.hugetlb.used.keys().filter(|&&head| phys.node_of(Idx(head)) == id).count() as u64;
+            require(pool.total == pool.free + used && pool.surplus <= pool.total, "pools equal a recount", || {
+                format!("{id:?}: {pool:?}, {used} in use")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Hugetlb {
     fn check_hugetlb_space(&self, id: SpaceId, space: &Space, mappings: &mut BTreeMap<u32, u32>) -> Verdict {
         let mut mapped = 0;
         for (slot, pte) in space.table.hugetlb_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
@@ -62,7 +87,7 @@ impl UsedPages {
                 return require(false, "a page of a pool lies in a mapping of it", found);
             };
             *mappings.entry(head.0).or_insert(0) += 1;
-            let alone = self.hugetlb.used.get(&head.0).is_some_and(|page| page.mappings == 1);
+            let alone = self.used.get(&head.0).is_some_and(|page| page.mappings == 1);
             let may = vma.prot.has(Prot::WRITE) && (shared || alone);
             require(!pte.has(PteFlag::Write) || may, "a page of a pool that several own is read-only", found)?;
             require(pte.has(PteFlag::Access) == (vma.prot != Prot::NONE), "a page of a pool is accessible", found)?;
@@ -71,35 +96,14 @@ impl UsedPages {
             format!("{id:?}: {mapped} entries, {} counted", space.hugetlb_pages)
         })
     }
+}
 
-    fn check_pools(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
-        let pool = self.hugetlb_pool();
-        require(pool.reserved <= pool.free, "what is promised of a pool is free", || format!("{pool:?}"))?;
-        for node in phys.frames.nodes() {
-            let (id, pool) = (node, self.hugetlb_pool_of(node));
-            let free = self.hugetlb.nodes.get(id.index()).map_or(&[][..], |pool| &pool.free);
-            for &head in free {
-                self.check_pool_page(head, phys)?;
-                let idle = !self.hugetlb.used.contains_key(&head.0) && phys.node_of(head) == id;
-                require(idle, "a free page of a pool is in that of its node alone", || {
-                    format!("{:?}", phys.frames.pfn(head))
-                })?;
-            }
-            let used = self.hugetlb.used.keys().filter(|&&head| phys.node_of(Idx(head)) == id).count() as u64;
-            require(pool.total == pool.free + used && pool.surplus <= pool.total, "pools equal a recount", || {
-                format!("{id:?}: {pool:?}, {used} in use")
-            })?;
-        }
-        Ok(())
-    }
-
+impl Rmap {
     fn check_pool_page(&self, head: Idx, phys: &PhysMem<impl Tracer>) -> Verdict {
         let word = phys.frames.word(head);
         let whole = word.is_allocated() && word.order() == Order::PAGEBLOCK && !word.is_lru_page();
-        require(
-            whole && self.rmap.owner(head) == Owner::Hugetlb,
-            "a page of a pool is one allocation that stays",
-            || format!("{:?}: {:?}", phys.frames.pfn(head), word.state()),
-        )
+        require(whole && self.owner(head) == Owner::Hugetlb, "a page of a pool is one allocation that stays", || {
+            format!("{:?}: {:?}", phys.frames.pfn(head), word.state())
+        })
     }
 }

@@ -6,6 +6,7 @@ use order9_units::{NodeId, Pfn};
 use super::NR;
 use super::map::place;
 use super::{HugetlbMap, POOL_GFP};
+use crate::hugetlb::Hugetlb;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Access, Fault, FaultStep, Mapping, Need, Prot, Pte, PteFlag, Vma, VmaKind};
@@ -17,11 +18,11 @@ impl UsedPages {
         let VmaKind::Hugetlb { map: number, shared } = vma.kind else { unreachable!("the mapping is of a pool") };
         let map = &self.hugetlb.maps[&number.0];
         let at = Mapping { space: fault.space, vpn: fault.vpn.slot().start };
-        match self.space(fault.space).ok().and_then(|space| space.table.hugetlb(fault.vpn)) {
+        match self.spaces.get(fault.space).ok().and_then(|space| space.table.hugetlb(fault.vpn)) {
             Some(entry) if fault.access.allowed_by_entry(entry) => {
                 self.set_hugetlb(&fault, fault.access.mark(entry), phys)
             }
-            Some(entry) if shared || self.hugetlb_mappings(entry) == 1 => {
+            Some(entry) if shared || self.hugetlb.hugetlb_mappings(entry) == 1 => {
                 self.set_hugetlb(&fault, Access::Write.mark(entry).with(PteFlag::Write, true), phys)
             }
             None if map.is_robbed(fault.space) => FaultStep::Bus,
@@ -37,15 +38,10 @@ impl UsedPages {
     }
 
     fn set_hugetlb(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        *self.living(fault.space).table.hugetlb_mut(fault.vpn).expect("the slot has a page of a pool") = entry;
+        *self.spaces.living(fault.space).table.hugetlb_mut(fault.vpn).expect("the slot has a page of a pool") = entry;
         phys.work.ptes_set += 1;
         self.wrote(fault.space, fault.vpn, fault.access, phys);
         FaultStep::Done
-    }
-
-    fn hugetlb_mappings(&self, entry: Pte) -> u32 {
-        let page = entry.idx().and_then(|head| self.hugetlb.used.get(&head.0));
-        page.map_or(0, |page| page.mappings)
     }
 
     /// Goes on with a fault that takes a page from the pool, for a program on `cpu` of `node`: what was promised to it, else
@@ -57,33 +53,29 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
-        let Some(vma) = self.space(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
+        let Some(vma) = self.spaces.get(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
             return FaultStep::Retry;
         };
         let VmaKind::Hugetlb { map: number, .. } = vma.kind else { return FaultStep::Retry };
-        let old = self.living(fault.space).table.hugetlb(fault.vpn);
+        let old = self.spaces.living(fault.space).table.hugetlb(fault.vpn);
         let index = place(&vma, fault.vpn.slot());
-        let pool = self.hugetlb_pool();
-        let map = self.map_mut(number);
+        let pool = self.hugetlb.hugetlb_pool();
+        let map = self.hugetlb.map_mut(number);
         let promised = old.is_none() && map.promises(index, fault.space) && map.take_promise(index);
         self.hugetlb.reserved -= u64::from(promised);
         let page = if promised || pool.available() > 0 { self.take_pool_page(fault, &vma, node, phys) } else { None };
         if promised && page.is_none() {
             // There is one, but not on a node that the policy of the mapping allows.
-            self.map_mut(number).put_promise(index);
+            self.hugetlb.map_mut(number).put_promise(index);
             self.hugetlb.reserved += 1;
         }
         match page {
             Some(head) => self.map_from_pool(fault, &vma, old, head, cpu, phys),
-            None if self.may_overcommit() => {
+            None if self.hugetlb.may_overcommit() => {
                 FaultStep::NeedPage(Fault { need: Need::Surplus, gfp: POOL_GFP, search: None, ..*fault })
             }
             None => self.hugetlb_refused(fault, cpu, phys),
         }
-    }
-
-    fn map_mut(&mut self, number: super::HugetlbId) -> &mut HugetlbMap {
-        self.hugetlb.maps.get_mut(&number.0).expect("a mapping knows its map")
     }
 
     fn map_from_pool(
@@ -106,7 +98,7 @@ impl UsedPages {
             subpages.for_each(|idx| self.clear_page(idx, phys));
         }
         if shared {
-            self.map_mut(map).keep(place(vma, slot), head);
+            self.hugetlb.map_mut(map).keep(place(vma, slot), head);
             self.hugetlb.used.get_mut(&head.0).expect("it was just taken").shared = true;
         }
         self.map_hugetlb(at, fresh_entry(head, vma, fault.access), phys);
@@ -134,29 +126,40 @@ impl UsedPages {
     /// There is no page for a fault: whoever made a private mapping keeps the page that it shares with children, which lose
     /// it. Everybody else gets `SIGBUS`.
     pub(crate) fn hugetlb_refused(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        let Ok(space) = self.space(fault.space) else { return FaultStep::Retry };
+        let Ok(space) = self.spaces.get(fault.space) else { return FaultStep::Retry };
         let vma = space.vmas.find(fault.vpn).copied();
         let (Some(entry), Some(VmaKind::Hugetlb { map, .. })) =
             (space.table.hugetlb(fault.vpn), vma.map(|vma| vma.kind))
         else {
             return FaultStep::Bus;
         };
-        if !self.map_mut(map).is_owner(fault.space) {
+        if !self.hugetlb.map_mut(map).is_owner(fault.space) {
             return FaultStep::Bus;
         }
         let at = fault.vpn.slot();
-        let others: alloc::vec::Vec<_> = self.spaces().map(|(id, _)| id).filter(|&id| id != fault.space).collect();
+        let others: alloc::vec::Vec<_> = self.spaces.iter().map(|(id, _)| id).filter(|&id| id != fault.space).collect();
         for id in others {
-            let theirs = self.living(id).table.hugetlb(at.start);
+            let theirs = self.spaces.living(id).table.hugetlb(at.start);
             if theirs.and_then(Pte::idx) == entry.idx() {
                 self.unmap_hugetlb(Mapping { space: id, vpn: at.start }, cpu, phys);
-                self.map_mut(map).rob(id);
+                self.hugetlb.map_mut(map).rob(id);
                 if let Some(tags) = &mut self.tags {
                     tags.discard(id, at);
                 }
             }
         }
         self.set_hugetlb(fault, Access::Write.mark(entry).with(PteFlag::Write, true), phys)
+    }
+}
+
+impl Hugetlb {
+    fn hugetlb_mappings(&self, entry: Pte) -> u32 {
+        let page = entry.idx().and_then(|head| self.used.get(&head.0));
+        page.map_or(0, |page| page.mappings)
+    }
+
+    fn map_mut(&mut self, number: super::HugetlbId) -> &mut HugetlbMap {
+        self.maps.get_mut(&number.0).expect("a mapping knows its map")
     }
 }
 

@@ -7,12 +7,14 @@ use order9_frames::{Idx, Request};
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
 
 use super::{NR, POOL_GFP};
+use crate::hugetlb::Hugetlb;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::space::{Errno, Mapping, Prot, Pte, PteFlag, Space, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
-/// What one `mmap` with `MAP_HUGETLB` made; the number is never given again.
+/// Number of what one `mmap` with `MAP_HUGETLB` made; the number is never given again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HugetlbId(pub(crate) u32);
 
@@ -24,11 +26,11 @@ impl HugetlbId {
     }
 }
 
-/// What one `mmap` with `MAP_HUGETLB` has, in all spaces that show it.
+/// Pages that one `mmap` with `MAP_HUGETLB` has, in all spaces that show it.
 #[derive(Clone)]
 pub(crate) struct HugetlbMap {
     shared: bool,
-    /// Who made it. Others to whom a private one was copied have nothing reserved.
+    /// Space that made the mapping. Spaces to which a private one was copied have nothing reserved.
     owner: SpaceId,
     /// Pages promised to it that it has not taken yet, by their place.
     reserved: BTreeSet<u64>,
@@ -103,9 +105,9 @@ pub(crate) fn whole_huge_pages(length: Bytes) -> Pages {
     Pages::new(Pages::from_bytes_ceil(length).get().div_ceil(huge) * huge)
 }
 
-impl UsedPages {
+impl Hugetlb {
     /// The page that the pool lacks for a mapping of `length` that reserves its pages, as long as
-    /// `nr_overcommit_hugepages` lets it grow: allocate it and hand it in with [`Mm::hugetlb_give_surplus`](crate::Mm::hugetlb_give_surplus) before `mmap`.
+    /// `nr_overcommit_hugepages` lets it grow: allocate it, and hand the page in with `hugetlb_give_surplus` before `mmap`.
     #[must_use]
     pub fn hugetlb_shortfall(&self, length: Bytes, node: NodeId, cpu: usize) -> Option<Request> {
         let (pool, wanted) = (self.hugetlb_pool(), whole_huge_pages(length).get() / u64::from(NR));
@@ -115,20 +117,7 @@ impl UsedPages {
 
     /// Whether the pool may have one more surplus page.
     pub(super) fn may_overcommit(&self) -> bool {
-        self.hugetlb_pool().surplus < self.hugetlb.overcommit
-    }
-
-    /// Adds the surplus page that was needed, or takes note that there is none.
-    pub(crate) fn hugetlb_give_surplus(&mut self, page: Option<Pfn>, phys: &mut PhysMem<impl Tracer>) {
-        phys.count_pool_page(page.is_some());
-        if let Some(page) = page {
-            self.add_pool_page(page, true, phys);
-        }
-    }
-
-    /// Takes surplus pages back that a mapping did not reserve after all.
-    pub(crate) fn hugetlb_trim(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        self.trim_surplus(cpu, phys);
+        self.hugetlb_pool().surplus < self.overcommit
     }
 
     /// Makes the map of a new mapping of `pages` base pages, and reserves its pages if it `reserves` any.
@@ -146,13 +135,38 @@ impl UsedPages {
         if count > self.hugetlb_pool().available() {
             return Err(Errno::Enomem);
         }
-        let hugetlb = &mut self.hugetlb;
+        let hugetlb = &mut *self;
         let map = HugetlbId(hugetlb.maps_made);
         hugetlb.maps_made += 1;
         hugetlb.reserved += count;
         let (reserved, pages, robbed) = ((0..count).collect(), BTreeMap::new(), BTreeSet::new());
         hugetlb.maps.insert(map.0, HugetlbMap { shared, owner: id, reserved, pages, robbed, vmas: 0 });
         Ok(map)
+    }
+
+    /// Bytes of pool pages that a mapping shows: those that nobody else does, then the others.
+    pub(crate) fn hugetlb_usage(&self, space: &Space, vma: &Vma) -> [Bytes; 2] {
+        let mut bytes = [Bytes::ZERO; 2];
+        for (_, pte) in space.table.hugetlb_slots(vma.range) {
+            let page = pte.idx().and_then(|head| self.used.get(&head.0));
+            bytes[usize::from(page.is_some_and(|page| page.mappings > 1))] += Order::PAGEBLOCK.pages().bytes();
+        }
+        bytes
+    }
+}
+
+impl UsedPages {
+    /// Adds the surplus page that was needed, or takes note that there is none.
+    pub(crate) fn hugetlb_give_surplus(&mut self, page: Option<Pfn>, phys: &mut PhysMem<impl Tracer>) {
+        phys.count_pool_page(page.is_some());
+        if let Some(page) = page {
+            self.add_pool_page(page, true, phys);
+        }
+    }
+
+    /// Takes surplus pages back that a mapping did not reserve after all.
+    pub(crate) fn hugetlb_trim(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.trim_surplus(cpu, phys);
     }
 
     /// Whether an edge at `at` would cut a huge page of a pool.
@@ -163,20 +177,20 @@ impl UsedPages {
 
     /// Gives a child what its parent has mapped from pools: pages of private mappings until one of them writes.
     pub(crate) fn fork_hugetlb(&mut self, parent: SpaceId, child: SpaceId, phys: &mut PhysMem<impl Tracer>) {
-        if self.living(parent).hugetlb_pages == self.living(child).hugetlb_pages {
+        if self.spaces.living(parent).hugetlb_pages == self.spaces.living(child).hugetlb_pages {
             return;
         }
-        let vmas: Vec<Vma> = self.living(parent).vmas.iter().copied().collect();
+        let vmas: Vec<Vma> = self.spaces.living(parent).vmas.iter().copied().collect();
         for vma in vmas {
             let VmaKind::Hugetlb { map, shared } = vma.kind else { continue };
             let map = self.hugetlb.maps.get_mut(&map.0).expect("a mapping knows its map");
             if map.is_robbed(parent) {
                 map.rob(child);
             }
-            let slots: Vec<_> = self.living(parent).table.hugetlb_slots(vma.range).collect();
+            let slots: Vec<_> = self.spaces.living(parent).table.hugetlb_slots(vma.range).collect();
             for (slot, pte) in slots {
                 let pte = if shared { pte } else { pte.with(PteFlag::Write, false) };
-                *self.living(parent).table.hugetlb_mut(slot.start).expect("it was found above") = pte;
+                *self.spaces.living(parent).table.hugetlb_mut(slot.start).expect("it was found above") = pte;
                 self.map_hugetlb(Mapping { space: child, vpn: slot.start }, pte.with(PteFlag::Young, false), phys);
                 if let Some(tags) = self.tags.as_mut().filter(|_| !shared) {
                     tags.fork(parent, child, slot);
@@ -188,7 +202,7 @@ impl UsedPages {
     /// Gives an empty slot the page of an entry.
     pub(super) fn map_hugetlb(&mut self, at: Mapping, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
         let head = pte.idx().expect("an entry of a pool names a page");
-        let space = self.living(at.space);
+        let space = self.spaces.living(at.space);
         space.table.install_hugetlb(at.vpn, pte);
         space.hugetlb_pages += 1;
         self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings += 1;
@@ -197,7 +211,7 @@ impl UsedPages {
 
     /// Takes the page of a slot away.
     pub(super) fn unmap_hugetlb(&mut self, at: Mapping, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        let space = self.living(at.space);
+        let space = self.spaces.living(at.space);
         let pte = space.table.remove_hugetlb(at.vpn).expect("the slot has a page of a pool");
         space.hugetlb_pages -= 1;
         let head = pte.idx().expect("an entry of a pool names a page");
@@ -209,40 +223,11 @@ impl UsedPages {
 
     /// Unmaps the pages of pools in `range`, which cuts none.
     pub(crate) fn zap_hugetlb(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        if self.living(id).hugetlb_pages == 0 {
+        if self.spaces.living(id).hugetlb_pages == 0 {
             return;
         }
-        let slots: Vec<_> = self.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
+        let slots: Vec<_> = self.spaces.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
         slots.into_iter().for_each(|vpn| self.unmap_hugetlb(Mapping { space: id, vpn }, cpu, phys));
-    }
-
-    /// Sets what may be done with the pages of pools in `range`.
-    pub(crate) fn protect_hugetlb(
-        &mut self,
-        id: SpaceId,
-        range: VpnRange,
-        prot: Prot,
-        shared: bool,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
-        let slots: Vec<_> = self.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
-        phys.work.ptes_set += slots.len() as u64;
-        phys.work.tlb_flushes += u64::from(!slots.is_empty());
-        for vpn in slots {
-            let entry = self.living(id).table.hugetlb_mut(vpn).expect("it was found above");
-            let writable = shared && prot.has(Prot::WRITE);
-            *entry = entry.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable);
-        }
-    }
-
-    /// Bytes of pool pages that a mapping shows: those that nobody else does, then the others.
-    pub(crate) fn hugetlb_usage(&self, space: &Space, vma: &Vma) -> [Bytes; 2] {
-        let mut bytes = [Bytes::ZERO; 2];
-        for (_, pte) in space.table.hugetlb_slots(vma.range) {
-            let page = pte.idx().and_then(|head| self.hugetlb.used.get(&head.0));
-            bytes[usize::from(page.is_some_and(|page| page.mappings > 1))] += Order::PAGEBLOCK.pages().bytes();
-        }
-        bytes
     }
 
     /// A mapping has ended: what it reserved is free again, and with the last one so are the pages of the map.
@@ -268,6 +253,27 @@ impl UsedPages {
             }
         }
         self.trim_surplus(cpu, phys);
+    }
+}
+
+impl Spaces {
+    /// Sets what may be done with the pages of pools in `range`.
+    pub(crate) fn protect_hugetlb(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        prot: Prot,
+        shared: bool,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let slots: Vec<_> = self.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
+        phys.work.ptes_set += slots.len() as u64;
+        phys.work.tlb_flushes += u64::from(!slots.is_empty());
+        for vpn in slots {
+            let entry = self.living(id).table.hugetlb_mut(vpn).expect("it was found above");
+            let writable = shared && prot.has(Prot::WRITE);
+            *entry = entry.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable);
+        }
     }
 }
 

@@ -6,32 +6,35 @@ use order9_frames::{Flag, Idx, Request};
 use order9_units::{PAGEBLOCK_PAGES, Pfn};
 
 use super::{NR, UsedPage};
+use crate::hugetlb::Hugetlb;
 use crate::migrate::{MigrateMode, MigrateReason};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId, TASK_END, Vpn, VpnRange};
 use crate::trace::{Event, Tracer};
 
-/// How the move of a page goes on.
+/// Next step of the move of a page.
 pub(crate) enum PoolMove {
-    /// It is elsewhere, or nobody uses it any more.
+    /// The page is elsewhere, or nobody uses it any more.
     Moved,
     /// The pools have no free page there that is promised to nobody: allocate one and call again.
     NeedPage,
     Failed(Errno),
 }
 
-impl UsedPages {
+impl Hugetlb {
     /// Whether a frame is the first of a page of a pool that somebody uses.
     pub(crate) fn is_used_pool_page(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
-        phys.frames.idx(pfn).is_some_and(|idx| self.hugetlb.used.contains_key(&idx.0))
+        phys.frames.idx(pfn).is_some_and(|idx| self.used.contains_key(&idx.0))
     }
 
-    /// How many mappings show a page of a pool.
+    /// Number of mappings that show a page of a pool.
     pub(crate) fn pool_page_mappings(&self, head: Idx) -> u32 {
-        self.hugetlb.used.get(&head.0).map_or(0, |page| page.mappings)
+        self.used.get(&head.0).map_or(0, |page| page.mappings)
     }
+}
 
+impl UsedPages {
     /// Moves a page of a pool to where `request` asks for one, into `fresh` if that was just allocated for it.
     pub(crate) fn move_pool_page(
         &mut self,
@@ -62,7 +65,7 @@ impl UsedPages {
                 self.add_pool_page(page, false, phys);
                 self.hugetlb.node(phys.node_of(phys.frames.at(page))).free.pop()
             }
-            None if self.hugetlb_pool().available() > 0 => self.pop_pool_page(request, phys),
+            None if self.hugetlb.hugetlb_pool().available() > 0 => self.hugetlb.pop_pool_page(request, phys),
             None => None,
         };
         let Some(target) = target else { return PoolMove::NeedPage };
@@ -87,12 +90,13 @@ impl UsedPages {
         }
         let everything = VpnRange::new(Vpn::new(0), TASK_END);
         let spaces: Vec<SpaceId> =
-            self.spaces().filter(|(_, space)| space.hugetlb_pages > 0).map(|(id, _)| id).collect();
+            self.spaces.iter().filter(|(_, space)| space.hugetlb_pages > 0).map(|(id, _)| id).collect();
         for id in spaces {
-            let shown = self.living(id).table.hugetlb_slots(everything);
+            let shown = self.spaces.living(id).table.hugetlb_slots(everything);
             let shown: Vec<_> = shown.filter(|(_, pte)| pte.idx() == Some(source)).collect();
             for (slot, pte) in shown {
-                *self.living(id).table.hugetlb_mut(slot.start).expect("it was found above") = pte.migrated(target);
+                *self.spaces.living(id).table.hugetlb_mut(slot.start).expect("it was found above") =
+                    pte.migrated(target);
                 phys.work.ptes_set += 1;
                 phys.work.tlb_flushes += 1;
             }

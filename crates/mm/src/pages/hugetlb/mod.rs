@@ -20,7 +20,6 @@ use alloc::vec::Vec;
 use order9_frames::{Gfp, Idx};
 use order9_units::{NodeId, Order};
 
-use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 
 pub use map::HugetlbId;
@@ -77,13 +76,13 @@ pub(crate) struct NodePool {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct UsedPage {
     pub(crate) mappings: u32,
-    /// It is part of a shared mapping, which keeps it.
+    /// The page is part of a shared mapping, which keeps it.
     pub(crate) shared: bool,
 }
 
 /// All pools.
 #[derive(Clone, Default)]
-pub(crate) struct Hugetlb {
+pub struct Hugetlb {
     /// By node.
     nodes: Vec<NodePool>,
     /// Free pages that mappings have reserved.
@@ -118,17 +117,17 @@ impl Hugetlb {
     }
 }
 
-impl UsedPages {
+impl Hugetlb {
     /// The pools of all nodes.
     #[must_use]
     pub fn hugetlb_pool(&self) -> HugetlbPool {
-        self.hugetlb.pool()
+        self.pool()
     }
 
     /// The pool of one node: /sys/devices/system/node/nodeN/hugepages.
     #[must_use]
     pub fn hugetlb_pool_of(&self, node: NodeId) -> HugetlbPool {
-        self.hugetlb.nodes.get(node.index()).map_or_else(HugetlbPool::default, |node| HugetlbPool {
+        self.nodes.get(node.index()).map_or_else(HugetlbPool::default, |node| HugetlbPool {
             total: node.total,
             free: node.free.len() as u64,
             reserved: 0,

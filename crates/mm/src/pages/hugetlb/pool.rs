@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Gfp, Idx, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order, Pfn};
 
-use crate::Mm;
+use crate::hugetlb::Hugetlb;
 use crate::mempolicy::SpaceTask;
 use crate::pages::UsedPages;
 use crate::pages::hugetlb::{POOL_GFP, UsedPage};
 use crate::phys::PhysMem;
-use crate::space::{Fault, NO_CPU, Owner, Vma};
+use crate::space::{Fault, Owner, Vma};
 use crate::trace::Tracer;
 
-/// What a resize needs next.
+/// Next need of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolStep {
     /// A page: allocate it, and hand in what came of it with [`PoolResize::give`].
@@ -58,44 +58,50 @@ pub struct PoolResize {
 impl PoolResize {
     /// A write of `size` to `nr_hugepages`.
     #[must_use]
-    pub fn new<T: Tracer>(mm: &Mm<T>, size: PoolSize) -> Self {
-        let PoolSize { pages, node } = size;
-        let elsewhere = |node| mm.pages.hugetlb_pool().total - mm.pages.hugetlb_pool_of(node).total;
+    pub fn new(size: PoolSize, pages: &UsedPages, phys: &PhysMem<impl Tracer>) -> Self {
+        let elsewhere = |node| pages.hugetlb.hugetlb_pool().total - pages.hugetlb.hugetlb_pool_of(node).total;
+        let nodes = phys.pool_nodes().into_iter();
         Self {
-            target: pages.saturating_add(node.map_or(0, elsewhere)),
-            nodes: mm.phys.pool_nodes().into_iter().filter(|&other| node.is_none_or(|node| other == node)).collect(),
+            target: size.pages.saturating_add(size.node.map_or(0, elsewhere)),
+            nodes: nodes.filter(|&other| size.node.is_none_or(|node| other == node)).collect(),
             failed: 0,
             exhausted: BTreeSet::new(),
             asked: NodeId(0),
         }
     }
 
-    /// A write of `pages` to `nr_hugepages_mempolicy` by `task` on a CPU of `local`: all pools together get this size, by the
+    /// A write of `size` to `nr_hugepages_mempolicy` by `task` on a CPU of `local`: all pools together get this size, by the
     /// nodes of its memory policy alone, in turn, whatever its mode. Without a policy that is a write to `nr_hugepages`.
     #[must_use]
-    pub fn by_policy<T: Tracer>(mm: &Mm<T>, pages: u64, task: impl Into<SpaceTask>, local: NodeId) -> Self {
-        let allowed = mm.pages.pool_nodes_of(task.into(), local);
-        let mut resize = Self::new(mm, PoolSize::all(pages));
+    pub fn by_policy(
+        size: u64,
+        task: impl Into<SpaceTask>,
+        local: NodeId,
+        pages: &UsedPages,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Self {
+        let allowed = pages.spaces.pool_nodes_of(task.into(), local);
+        let mut resize = Self::new(PoolSize::all(size), pages, phys);
         resize.nodes.retain(|&node| allowed.is_none_or(|allowed| allowed.has(node)));
         resize
     }
 
     /// Does what needs no memory, on behalf of `cpu`, and says what is needed then.
-    pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>, cpu: usize) -> PoolStep {
-        while mm.pages.hugetlb_pool().persistent() < self.target && mm.pages.adopt_surplus(&self.nodes) {}
-        if mm.pages.hugetlb_pool().persistent() < self.target {
-            return self.grow(mm, cpu);
+    pub fn step(&mut self, cpu: usize, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> PoolStep {
+        while pages.hugetlb.hugetlb_pool().persistent() < self.target && pages.hugetlb.adopt_surplus(&self.nodes) {}
+        if pages.hugetlb.hugetlb_pool().persistent() < self.target {
+            return self.grow(cpu, pages, phys);
         }
-        mm.pages.shrink_pool(self.target, &self.nodes, cpu, &mut mm.phys);
+        pages.shrink_pool(self.target, &self.nodes, cpu, phys);
         PoolStep::Done
     }
 
-    fn grow<T: Tracer>(&mut self, mm: &mut Mm<T>, cpu: usize) -> PoolStep {
+    fn grow(&mut self, cpu: usize, pages: &mut UsedPages, phys: &PhysMem<impl Tracer>) -> PoolStep {
         if self.failed >= self.nodes.len() {
             return PoolStep::Done;
         }
-        self.asked = next_of(&self.nodes, &mut mm.pages.hugetlb.next_alloc);
-        let spares = mm.phys.policy.thp.hugetlb_noretry && self.exhausted.contains(&self.asked);
+        self.asked = next_of(&self.nodes, &mut pages.hugetlb.next_alloc);
+        let spares = phys.policy.thp.hugetlb_noretry && self.exhausted.contains(&self.asked);
         let gfp = if spares { POOL_GFP.without(Gfp::RETRY_MAYFAIL) } else { POOL_GFP };
         let request = Request::new(Order::PAGEBLOCK, gfp.with(Gfp::THISNODE));
         PoolStep::NeedPage(Request { node: self.asked, cpu, ..request })
@@ -105,10 +111,10 @@ impl PoolResize {
     ///
     /// # Panics
     /// If `page` was not allocated for this.
-    pub fn give<T: Tracer>(&mut self, mm: &mut Mm<T>, page: Option<Pfn>) {
-        mm.phys.count_pool_page(page.is_some());
+    pub fn give(&mut self, page: Option<Pfn>, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) {
+        phys.count_pool_page(page.is_some());
         if let Some(page) = page {
-            mm.pages.add_pool_page(page, false, &mut mm.phys);
+            pages.add_pool_page(page, false, phys);
             self.failed = 0;
             self.exhausted.remove(&self.asked);
         } else {
@@ -125,18 +131,6 @@ fn next_of(nodes: &[NodeId], cursor: &mut usize) -> NodeId {
     nodes[at]
 }
 
-impl<T: Tracer> Mm<T> {
-    /// Resizes pools as far as free memory goes, as the boot parameter `hugepages=` does. A program that writes to
-    /// `nr_hugepages` takes the steps of [`PoolResize`], which reclaim and compact as well.
-    pub fn set_nr_hugepages(&mut self, size: PoolSize) {
-        let mut resize = PoolResize::new(self, size);
-        while let PoolStep::NeedPage(request) = resize.step(self, NO_CPU) {
-            let page = self.alloc_fast(&request).ok();
-            resize.give(self, page);
-        }
-    }
-}
-
 impl<T: Tracer> PhysMem<T> {
     pub(super) fn count_pool_page(&mut self, had: bool) {
         self.counters.htlb_buddy_alloc_success += u64::from(had);
@@ -149,7 +143,7 @@ impl UsedPages {
     pub(super) fn add_pool_page(&mut self, page: Pfn, surplus: bool, phys: &mut PhysMem<impl Tracer>) {
         let head = phys.fresh_block(page, Order::PAGEBLOCK);
         self.rmap.make_room(phys.frames.table().len());
-        self.adopt(head, Owner::Hugetlb, phys);
+        self.rmap.adopt(head, Owner::Hugetlb, phys);
         let pool = self.hugetlb.node(phys.node_of(head));
         pool.total += 1;
         pool.surplus += u64::from(surplus);
@@ -165,25 +159,9 @@ impl UsedPages {
         local: NodeId,
         phys: &PhysMem<impl Tracer>,
     ) -> Option<Idx> {
-        let head = self.pop_pool_page(&self.pool_request(fault, vma, local, phys), phys)?;
+        let head = self.hugetlb.pop_pool_page(&self.pool_request(fault, vma, local, phys), phys)?;
         self.hugetlb.used.insert(head.0, UsedPage::default());
         Some(head)
-    }
-
-    /// Takes a free page out of the pool nearest to where `request` asks for one, among the nodes that it allows.
-    pub(super) fn pop_pool_page(&mut self, request: &Request, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
-        let Request { node, nodemask, uses, .. } = *request;
-        let nodemask = if request.gfp.has(Gfp::THISNODE) { Some(NodeMask::of(node)) } else { nodemask };
-        let holds = |id: &NodeId| self.hugetlb.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
-        let nearest_in = |mask: Option<NodeMask>| {
-            let nodes = phys.pool_nodes().into_iter().filter(holds).filter(|&id| mask.is_none_or(|mask| mask.has(id)));
-            nodes.min_by_key(|&id| (phys.frames.distance(node, id), id != node, id))
-        };
-        let nearest = match uses {
-            NodeUse::MaskFirst(then) => nearest_in(nodemask).or_else(|| nearest_in(Some(then))),
-            _ => nearest_in(nodemask),
-        }?;
-        self.hugetlb.node(nearest).free.pop()
     }
 
     /// Puts a page that nobody uses any more back into its pool; a surplus one leaves it. A pin keeps it in use.
@@ -207,44 +185,62 @@ impl UsedPages {
         self.put_pool_page(head, usize::MAX, phys);
     }
 
-    /// Makes a surplus page a persistent one; says whether there was any.
-    fn adopt_surplus(&mut self, nodes: &[NodeId]) -> bool {
-        self.in_turn(nodes, true, |pool| pool.surplus > 0, |pool| pool.surplus -= 1)
-    }
-
     /// Frees pages that nobody has or was promised until `target` are left; of the others so many become surplus.
     fn shrink_pool(&mut self, target: u64, nodes: &[NodeId], cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        while self.hugetlb_pool().persistent() > target && self.hugetlb_pool().available() > 0 {
+        while self.hugetlb.hugetlb_pool().persistent() > target && self.hugetlb.hugetlb_pool().available() > 0 {
             let mut gone = None;
             let has_free = |pool: &super::NodePool| !pool.free.is_empty();
-            self.in_turn(nodes, false, has_free, |pool| {
+            self.hugetlb.in_turn(nodes, false, has_free, |pool| {
                 pool.total -= 1;
                 gone = pool.free.pop();
             });
             let Some(head) = gone else { break };
             self.disown(head, cpu, phys);
         }
-        while self.hugetlb_pool().persistent() > target
-            && self.in_turn(nodes, false, |pool| pool.surplus < pool.total, |pool| pool.surplus += 1)
+        while self.hugetlb.hugetlb_pool().persistent() > target
+            && self.hugetlb.in_turn(nodes, false, |pool| pool.surplus < pool.total, |pool| pool.surplus += 1)
         {}
     }
 
     /// Frees surplus pages that are promised to nobody.
     pub(super) fn trim_surplus(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        if self.hugetlb_pool().surplus == 0 {
+        if self.hugetlb.hugetlb_pool().surplus == 0 {
             return;
         }
         let nodes = phys.pool_nodes();
-        while self.hugetlb_pool().available() > 0 {
+        while self.hugetlb.hugetlb_pool().available() > 0 {
             let mut gone = None;
             let has_both = |pool: &super::NodePool| pool.surplus > 0 && !pool.free.is_empty();
-            self.in_turn(&nodes, false, has_both, |pool| {
+            self.hugetlb.in_turn(&nodes, false, has_both, |pool| {
                 (pool.total, pool.surplus) = (pool.total - 1, pool.surplus - 1);
                 gone = pool.free.pop();
             });
             let Some(head) = gone else { break };
             self.disown(head, cpu, phys);
         }
+    }
+}
+
+impl Hugetlb {
+    /// Takes a free page out of the pool nearest to where `request` asks for one, among the nodes that it allows.
+    pub(super) fn pop_pool_page(&mut self, request: &Request, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
+        let Request { node, nodemask, uses, .. } = *request;
+        let nodemask = if request.gfp.has(Gfp::THISNODE) { Some(NodeMask::of(node)) } else { nodemask };
+        let holds = |id: &NodeId| self.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());
+        let nearest_in = |mask: Option<NodeMask>| {
+            let nodes = phys.pool_nodes().into_iter().filter(holds).filter(|&id| mask.is_none_or(|mask| mask.has(id)));
+            nodes.min_by_key(|&id| (phys.frames.distance(node, id), id != node, id))
+        };
+        let nearest = match uses {
+            NodeUse::MaskFirst(then) => nearest_in(nodemask).or_else(|| nearest_in(Some(then))),
+            _ => nearest_in(nodemask),
+        }?;
+        self.node(nearest).free.pop()
+    }
+
+    /// Makes a surplus page a persistent one; says whether there was any.
+    fn adopt_surplus(&mut self, nodes: &[NodeId]) -> bool {
+        self.in_turn(nodes, true, |pool| pool.surplus > 0, |pool| pool.surplus -= 1)
     }
 
     /// Changes the pool of the next node in turn that is `eligible`; says whether one was.
@@ -255,7 +251,7 @@ impl UsedPages {
         eligible: impl Fn(&super::NodePool) -> bool,
         change: impl FnOnce(&mut super::NodePool),
     ) -> bool {
-        let hugetlb = &mut self.hugetlb;
+        let hugetlb = &mut *self;
         for _ in nodes {
             let cursor = if grows { &mut hugetlb.next_alloc } else { &mut hugetlb.next_free };
             let node = next_of(nodes, cursor);

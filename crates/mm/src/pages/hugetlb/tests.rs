@@ -47,7 +47,7 @@ fn checked(mm: &Mm) {
 
 /// Total, free, reserved, surplus.
 fn pool(mm: &Mm) -> (u64, u64, u64, u64) {
-    let HugetlbPool { total, free, reserved, surplus } = mm.pages.hugetlb_pool();
+    let HugetlbPool { total, free, reserved, surplus } = mm.pages.hugetlb.hugetlb_pool();
     (total, free, reserved, surplus)
 }
 
@@ -111,41 +111,50 @@ fn pages_are_asked_for_node_by_node_with_all_effort() {
     let mut policy = Policy::default();
     policy.thp.hugetlb_noretry = true;
     let mut mm = boot(2, policy);
-    let mut resize = PoolResize::new(&mm, PoolSize::all(3));
+    let mut resize = PoolResize::new(PoolSize::all(3), &mm.pages, &mm.phys);
     let mut asked = Vec::new();
     // Node 1 has none the first time, then one.
-    while let PoolStep::NeedPage(request) = resize.step(&mut mm, CPU) {
+    while let PoolStep::NeedPage(request) = resize.step(CPU, &mut mm.pages, &mut mm.phys) {
         assert!(request.gfp.has(Gfp::THISNODE | Gfp::RECLAIM | Gfp::COMP) && request.order == Order::PAGEBLOCK);
         asked.push((request.node.0, request.gfp.has(Gfp::RETRY_MAYFAIL)));
         let page = if asked.len() == 2 { None } else { mm.alloc_fast(&request).ok() };
-        resize.give(&mut mm, page);
+        resize.give(page, &mut mm.pages, &mut mm.phys);
     }
     assert_eq!(asked, [(0, true), (1, true), (0, true), (1, false)], "who had none is not pressed again");
-    assert_eq!((mm.pages.hugetlb_pool_of(NodeId(0)).total, mm.pages.hugetlb_pool_of(NodeId(1)).total), (2, 1));
+    assert_eq!(
+        (mm.pages.hugetlb.hugetlb_pool_of(NodeId(0)).total, mm.pages.hugetlb.hugetlb_pool_of(NodeId(1)).total),
+        (2, 1)
+    );
     assert_eq!((mm.counters().htlb_buddy_alloc_success, mm.counters().htlb_buddy_alloc_fail), (3, 1));
 }
 
 #[test]
 fn older_releases_press_every_node_again() {
     let mut mm = boot(1, Policy::default());
-    let mut resize = PoolResize::new(&mm, PoolSize::all(1));
-    let PoolStep::NeedPage(request) = resize.step(&mut mm, CPU) else { panic!("the pool is to grow") };
+    let mut resize = PoolResize::new(PoolSize::all(1), &mm.pages, &mm.phys);
+    let PoolStep::NeedPage(request) = resize.step(CPU, &mut mm.pages, &mut mm.phys) else {
+        panic!("the pool is to grow")
+    };
     assert!(request.gfp.has(Gfp::RETRY_MAYFAIL));
-    resize.give(&mut mm, None);
-    assert_eq!((resize.step(&mut mm, CPU), pool(&mm)), (PoolStep::Done, (0, 0, 0, 0)), "no node had any");
+    resize.give(None, &mut mm.pages, &mut mm.phys);
+    assert_eq!(
+        (resize.step(CPU, &mut mm.pages, &mut mm.phys), pool(&mm)),
+        (PoolStep::Done, (0, 0, 0, 0)),
+        "no node had any"
+    );
 }
 
 #[test]
 fn a_node_has_a_pool_of_its_own() {
     let mut mm = boot(2, Policy::default());
     mm.set_nr_hugepages(PoolSize::all(4));
-    assert_eq!([0, 1].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)).total), [2, 2], "round robin");
+    assert_eq!([0, 1].map(|node| mm.pages.hugetlb.hugetlb_pool_of(NodeId(node)).total), [2, 2], "round robin");
     mm.set_nr_hugepages(PoolSize { pages: 5, node: Some(NodeId(1)) });
-    let found = [0, 1].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)));
+    let found = [0, 1].map(|node| mm.pages.hugetlb.hugetlb_pool_of(NodeId(node)));
     assert_eq!(found.map(|pool| (pool.total, pool.free)), [(2, 2), (5, 5)]);
     mm.set_nr_hugepages(PoolSize { pages: 0, node: Some(NodeId(0)) });
     checked(&mm);
-    assert_eq!([0, 1].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)).total), [0, 5]);
+    assert_eq!([0, 1].map(|node| mm.pages.hugetlb.hugetlb_pool_of(NodeId(node)).total), [0, 5]);
 }
 
 #[test]
@@ -153,13 +162,13 @@ fn pools_grow_and_shrink_on_the_nodes_of_the_writers_policy() {
     let mut mm = boot(3, Policy { mempolicy: MempolicyInterface::WeightedInterleave, ..Policy::default() });
     let space = mm.create_space().unwrap();
     let resize = |mm: &mut Mm, pages, task: SpaceTask, local| {
-        let mut resize = PoolResize::by_policy(mm, pages, task, NodeId(local));
-        while let PoolStep::NeedPage(request) = resize.step(mm, CPU) {
+        let mut resize = PoolResize::by_policy(pages, task, NodeId(local), &mm.pages, &mm.phys);
+        while let PoolStep::NeedPage(request) = resize.step(CPU, &mut mm.pages, &mut mm.phys) {
             let page = mm.alloc_fast(&request).ok();
-            resize.give(mm, page);
+            resize.give(page, &mut mm.pages, &mut mm.phys);
         }
         checked(mm);
-        [0, 1, 2].map(|node| mm.pages.hugetlb_pool_of(NodeId(node)).total)
+        [0, 1, 2].map(|node| mm.pages.hugetlb.hugetlb_pool_of(NodeId(node)).total)
     };
     let chosen = |mm: &mut Mm, task: SpaceTask, mode, nodes| {
         let nodes = NodeMask::parse(nodes).unwrap();
@@ -176,7 +185,7 @@ fn pools_grow_and_shrink_on_the_nodes_of_the_writers_policy() {
     chosen(&mut mm, task, Mode::WeightedInterleave, "0,2");
     assert_eq!(resize(&mut mm, 6, task, 0), [0, 3, 3], "it shrinks there as well");
     assert_eq!(resize(&mut mm, 0, task, 0), [0, 3, 0], "and leaves others");
-    let thread = mm.pages.start_thread(task).unwrap();
+    let thread = mm.pages.spaces.start_thread(task).unwrap();
     chosen(&mut mm, thread, Mode::Bind, "1");
     let room = resize(&mut mm, 1000, thread, 0);
     assert!(room[1] > 3 && room[0] == 0 && room[2] == 0, "what the node has not is not had elsewhere: {room:?}");
@@ -236,10 +245,10 @@ fn what_is_in_use_or_promised_turns_surplus_and_goes_when_it_is_free() {
     touch(&mut mm, a, 0, Access::Write);
     mm.set_nr_hugepages(PoolSize::all(0));
     checked(&mm);
-    assert_eq!((pool(&mm), mm.pages.hugetlb_pool().persistent()), ((2, 1, 1, 2), 0));
+    assert_eq!((pool(&mm), mm.pages.hugetlb.hugetlb_pool().persistent()), ((2, 1, 1, 2), 0));
     mm.set_nr_hugepages(PoolSize::all(1));
     assert_eq!(
-        (pool(&mm), mm.pages.hugetlb_pool().persistent()),
+        (pool(&mm), mm.pages.hugetlb.hugetlb_pool().persistent()),
         ((2, 1, 1, 1), 1),
         "surplus pages are taken over first"
     );
@@ -253,14 +262,14 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
     let mut mm = with_pool(1);
     mm.tune(|tunables| tunables.nr_overcommit_hugepages = 2);
     let a = mm.create_space().unwrap();
-    while let Some(request) = mm.pages.hugetlb_shortfall(length(3), NodeId(0), CPU) {
+    while let Some(request) = mm.pages.hugetlb.hugetlb_shortfall(length(3), NodeId(0), CPU) {
         assert!(request.gfp.has(Gfp::RETRY_MAYFAIL) && !request.gfp.has(Gfp::THISNODE));
         let page = mm.alloc_fast(&request).ok();
-        mm.hugetlb_give_surplus(page);
+        mm.pages.hugetlb_give_surplus(page, &mut mm.phys);
     }
     map(&mut mm, a, 3, false, true).unwrap();
     assert_eq!(pool(&mm), (3, 3, 3, 2));
-    assert_eq!(mm.pages.hugetlb_shortfall(length(1), NodeId(0), CPU), None, "two are all");
+    assert_eq!(mm.pages.hugetlb.hugetlb_shortfall(length(1), NodeId(0), CPU), None, "two are all");
     mm.munmap(a, addr(0), length(3), CPU).unwrap();
     checked(&mm);
     assert_eq!(pool(&mm), (1, 1, 0, 0));
@@ -281,7 +290,7 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
     assert_eq!(pool(&mm), (2, 0, 0, 1));
     let fault = surplus(&mut mm, 2);
     assert_eq!((mm.fault_refused(&fault, CPU), mm.counters().htlb_buddy_alloc_fail), (FaultStep::Bus, 1));
-    mm.hugetlb_trim(CPU);
+    mm.pages.hugetlb_trim(CPU, &mut mm.phys);
     checked(&mm);
 }
 
@@ -289,10 +298,10 @@ fn the_pool_grows_on_demand_as_far_as_overcommit_allows() {
 fn surplus_pages_that_a_mapping_did_not_take_go_back() {
     let mut mm = with_pool(0);
     mm.tune(|tunables| tunables.nr_overcommit_hugepages = 1);
-    let request = mm.pages.hugetlb_shortfall(HUGE, NodeId(0), CPU).unwrap();
+    let request = mm.pages.hugetlb.hugetlb_shortfall(HUGE, NodeId(0), CPU).unwrap();
     let page = mm.alloc_fast(&request).ok();
-    mm.hugetlb_give_surplus(page);
-    mm.hugetlb_trim(CPU);
+    mm.pages.hugetlb_give_surplus(page, &mut mm.phys);
+    mm.pages.hugetlb_trim(CPU, &mut mm.phys);
     checked(&mm);
     assert_eq!(pool(&mm), (0, 0, 0, 0));
 }
@@ -407,7 +416,9 @@ fn pages_of_a_pool_are_neither_movable_nor_split() {
     map(&mut mm, a, 1, false, true).unwrap();
     touch(&mut mm, a, 0, Access::Write);
     let pfn = frame(&mm, a, 0);
-    assert!(!mm.has_movable_content(pfn) && mm.pages.split_huge_page(pfn, CPU, &mut mm.phys) == Err(Errno::Einval));
+    assert!(
+        !mm.phys.has_movable_content(pfn) && mm.pages.split_huge_page(pfn, CPU, &mut mm.phys) == Err(Errno::Einval)
+    );
     assert_eq!(mm.page_at(a, addr(0)), PageView::Present { pfn, writable: true, young: true, dirty: true });
 }
 
@@ -416,13 +427,13 @@ fn a_node_that_has_pages_again_ends_the_row_of_failures_and_is_asked_with_all_ef
     let mut policy = Policy::default();
     policy.thp.hugetlb_noretry = true;
     let mut mm = boot(2, policy);
-    let mut resize = PoolResize::new(&mm, PoolSize::all(6));
+    let mut resize = PoolResize::new(PoolSize::all(6), &mm.pages, &mm.phys);
     let mut asked = Vec::new();
     // Node 1 has none twice, but node 0 has one in between.
-    while let PoolStep::NeedPage(request) = resize.step(&mut mm, CPU) {
+    while let PoolStep::NeedPage(request) = resize.step(CPU, &mut mm.pages, &mut mm.phys) {
         asked.push((request.node.0, request.gfp.has(Gfp::RETRY_MAYFAIL)));
         let page = if [2, 4].contains(&asked.len()) { None } else { mm.alloc_fast(&request).ok() };
-        resize.give(&mut mm, page);
+        resize.give(page, &mut mm.pages, &mut mm.phys);
     }
     let first = [(0, true), (1, true), (0, true), (1, false)];
     let then = [(0, true), (1, false), (0, true), (1, true)];

@@ -6,32 +6,33 @@ use alloc::vec::Vec;
 
 use order9_frames::{Flag, Idx, Verdict, Word, require};
 
+use crate::Violation;
+use crate::lru::LruState;
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
-use crate::{Mm, Violation};
 
-/// What the frames of a zone add up to.
+/// Sums over the frames of a zone.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     sizes: [u64; LruList::COUNT],
     isolated: [u64; LruType::COUNT],
 }
 
-impl<T: Tracer> Mm<T> {
+impl UsedPages {
     /// Every LRU page is allocated and on exactly the list its flags name, isolated ones are on none, and sizes equal a
     /// recount.
-    pub(crate) fn check_lru(&self) -> Verdict {
-        let mut tallies = vec![Tally::default(); self.phys.frames.zones().len()];
+    pub(crate) fn check_lru(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let mut tallies = vec![Tally::default(); phys.frames.zones().len()];
         let mut flagged = 0;
-        for at in 0..self.phys.frames.table().len() as u32 {
-            let word = self.phys.frames.word(Idx(at));
-            let Some(tally) = tallies.get_mut(self.phys.frames.blocks()[Idx(at).block()].zone.index()) else {
+        for at in 0..phys.frames.table().len() as u32 {
+            let word = phys.frames.word(Idx(at));
+            let Some(tally) = tallies.get_mut(phys.frames.blocks()[Idx(at).block()].zone.index()) else {
                 continue;
             };
-            self.pages.check_lru_flags(Idx(at), word, &self.phys)?;
+            self.check_lru_flags(Idx(at), word, phys)?;
             if word.has(PageFlag::Lru) {
                 flagged += 1;
                 tally.sizes[word.lru_list().index()] += word.frames();
@@ -39,24 +40,16 @@ impl<T: Tracer> Mm<T> {
                 tally.isolated[word.lru_type().index()] += word.frames();
             }
         }
-        for ((zone, lru), tally) in self.phys.frames.zones().iter().zip(&self.pages.lru.zones).zip(&tallies) {
+        for ((zone, lru), tally) in phys.frames.zones().iter().zip(&self.lru.zones).zip(&tallies) {
             let counted = (lru.sizes, lru.isolated);
             require((tally.sizes, tally.isolated) == counted, "LRU sizes equal a recount of the frames", || {
                 format!("{}: {:?} {:?} by frames, {counted:?} counted", zone.kind(), tally.sizes, tally.isolated)
             })?;
         }
-        for idx in self.reclaim_runs.isolated() {
-            let isolated = self.phys.frames.word(idx).has(Flag::Isolated);
-            require(isolated, "pages that a reclaim run holds are isolated", || {
-                format!("{:?}", self.phys.frames.pfn(idx))
-            })?;
-        }
-        let listed = self.pages.check_lru_lists(flagged, &self.phys)?;
+        let listed = self.lru.check_lru_lists(flagged, phys)?;
         require(listed == flagged, "an LRU page is on a list", || format!("{flagged} by flags, {listed} on lists"))
     }
-}
 
-impl UsedPages {
     fn check_lru_flags(&self, idx: Idx, word: Word, phys: &PhysMem<impl Tracer>) -> Verdict {
         let found = || format!("{:?} is {:?}", phys.frames.pfn(idx), word.state());
         let on_list = word.is_lru_page() && !word.has(Flag::Isolated);
@@ -73,10 +66,12 @@ impl UsedPages {
         }
         require(word.has(PageFlag::Unevictable) == locked, "pages of locked mappings are unevictable, no others", found)
     }
+}
 
+impl LruState {
     /// Walks every list; returns the entries of all.
     fn check_lru_lists(&self, most: u64, phys: &PhysMem<impl Tracer>) -> Result<u64, Violation> {
-        let mut sets: Vec<Idx> = self.lru.zones.iter().map(|lru| lru.first_list).collect();
+        let mut sets: Vec<Idx> = self.zones.iter().map(|lru| lru.first_list).collect();
         sets.sort_unstable();
         sets.dedup();
         let mut listed = 0;
@@ -85,7 +80,7 @@ impl UsedPages {
                 for idx in phys.frames.table().iter(set.plus(list.index() as u32)) {
                     let word = phys.frames.word_or_hole(idx);
                     let lru =
-                        phys.frames.blocks().get(idx.block()).and_then(|block| self.lru.zones.get(block.zone.index()));
+                        phys.frames.blocks().get(idx.block()).and_then(|block| self.zones.get(block.zone.index()));
                     let here = word.has(PageFlag::Lru)
                         && word.lru_list() == list
                         && lru.is_some_and(|lru| lru.first_list == set);

@@ -72,13 +72,17 @@ impl ZoneLru {
 
 /// The LRU lists of all zones.
 #[derive(Clone)]
-pub(crate) struct LruState {
+pub struct LruState {
     /// By [`crate::ZoneId`].
     pub(crate) zones: Vec<ZoneLru>,
-    /// What scanning has cost lately, by set of lists.
+    /// Recent cost of scanning, by set of lists.
     pub(crate) pressure: Vec<Pressure>,
     /// Ages of the sets of lists.
     pub(crate) workingset: Workingset,
+    /// Pages that wait for the LRU lock together.
+    pub(crate) batch: LruBatch,
+    /// The node whose LRU lock was taken last.
+    pub(crate) locked: NodeId,
 }
 
 impl NewAnon {
@@ -91,7 +95,7 @@ impl NewAnon {
     }
 }
 
-impl UsedPages {
+impl LruState {
     /// Pages on a list of a node, those of its zones together: `nr_inactive_anon` and so on.
     #[must_use]
     pub(crate) fn lru_pages(&self, node: NodeId, list: LruList, phys: &PhysMem<impl Tracer>) -> u64 {
@@ -102,13 +106,13 @@ impl UsedPages {
     /// LRU pages of one zone.
     #[must_use]
     pub fn zone_lru(&self, zone: crate::ZoneId) -> &ZoneLru {
-        &self.lru.zones[zone.index()]
+        &self.zones[zone.index()]
     }
 
-    /// The same for the zone of a frame.
+    /// LRU lists of the zone of a frame.
     #[inline]
     fn lru_around(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut ZoneLru {
-        &mut self.lru.zones[phys.frames.zone_around(idx).index()]
+        &mut self.zones[phys.frames.zone_around(idx).index()]
     }
 
     /// Pages of a list, from the one that came last to the oldest; where zones have lists, those of `zone` alone.
@@ -118,7 +122,7 @@ impl UsedPages {
         list: LruList,
         phys: &PhysMem<impl Tracer>,
     ) -> impl Iterator<Item = Pfn> {
-        phys.frames.table().iter(self.lru.zones[zone.index()].list(list)).map(|idx| phys.frames.pfn(idx))
+        phys.frames.table().iter(self.zones[zone.index()].list(list)).map(|idx| phys.frames.pfn(idx))
     }
 
     /// A program has read or written the page at `pfn` by a system call (`mark_page_accessed`): the first time it is
@@ -134,27 +138,6 @@ impl UsedPages {
             self.batch_lru(idx, phys);
             phys.counters.pgactivate += word.order().pages().get();
         }
-    }
-
-    /// Makes a page the anonymous one of a mapping, on the list where such pages start.
-    #[inline]
-    pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool, phys: &mut PhysMem<impl Tracer>) {
-        let list = if locked { LruList::Unevictable } else { phys.policy.reclaim.new_anon.list() };
-        self.adopt_page(idx, owner, list, phys);
-    }
-
-    /// Makes a fresh page the owner's and puts it on a list.
-    #[inline]
-    pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList, phys: &mut PhysMem<impl Tracer>) {
-        self.rmap.set(idx, owner);
-        self.balancing.forget_user(idx);
-        let word = phys.frames.word(idx).adopted(list);
-        let lru = self.lru_around(idx, phys);
-        lru.sizes[list.index()] += word.frames();
-        let list = lru.list(list);
-        phys.frames.table_mut().push_head(list, idx);
-        phys.frames.set(idx, word);
-        self.batch_lru(idx, phys);
     }
 
     /// Puts a page that is on no list at the head of the one its flags name.
@@ -243,6 +226,29 @@ impl UsedPages {
         let isolated = &mut self.lru_around(idx, phys).isolated[word.lru_type().index()];
         *isolated = change(*isolated, word.frames());
     }
+}
+
+impl UsedPages {
+    /// Makes a page the anonymous one of a mapping, on the list where such pages start.
+    #[inline]
+    pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool, phys: &mut PhysMem<impl Tracer>) {
+        let list = if locked { LruList::Unevictable } else { phys.policy.reclaim.new_anon.list() };
+        self.adopt_page(idx, owner, list, phys);
+    }
+
+    /// Makes a fresh page the owner's and puts it on a list.
+    #[inline]
+    pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList, phys: &mut PhysMem<impl Tracer>) {
+        self.rmap.set(idx, owner);
+        self.balancing.forget_user(idx);
+        let word = phys.frames.word(idx).adopted(list);
+        let lru = self.lru.lru_around(idx, phys);
+        lru.sizes[list.index()] += word.frames();
+        let list = lru.list(list);
+        phys.frames.table_mut().push_head(list, idx);
+        phys.frames.set(idx, word);
+        self.lru.batch_lru(idx, phys);
+    }
 
     /// A locked mapping shows the page now: reclaim must leave it alone.
     #[inline]
@@ -251,7 +257,7 @@ impl UsedPages {
             return self.mlock_huge(crate::thp::head_of(idx), phys);
         }
         if !phys.frames.word(idx).has(PageFlag::Unevictable) {
-            self.move_lru(idx, LruList::Unevictable, phys);
+            self.lru.move_lru(idx, LruList::Unevictable, phys);
         }
     }
 
@@ -260,7 +266,7 @@ impl UsedPages {
     pub(crate) fn munlock_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         let word = phys.frames.word(idx);
         if word.has(PageFlag::Unevictable) && !self.is_mlocked(idx, phys) {
-            self.move_lru(idx, word.lru_type().inactive(), phys);
+            self.lru.move_lru(idx, word.lru_type().inactive(), phys);
         }
     }
 
@@ -270,7 +276,7 @@ impl UsedPages {
             return self.is_huge_mlocked(crate::thp::head_of(idx));
         }
         self.mappings_of(idx, phys).iter().any(|at| {
-            let vma = self.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
+            let vma = self.spaces.get(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
             vma.is_some_and(|vma| vma.locked)
         })
     }

@@ -7,7 +7,7 @@ use crate::lru_list::{LruList, LruType};
 pub struct Pressure {
     /// Pages scanned.
     pub scanned: [u64; LruType::COUNT],
-    /// Of these, pages found in use.
+    /// Scanned pages that were found in use.
     pub rotated: [u64; LruType::COUNT],
     /// Refaults, rotations and writes that reclaim of the type has caused.
     pub cost: [u64; LruType::COUNT],

@@ -1,20 +1,24 @@
 //! Sets of LRU lists: their pages, what scanning them costs, and whether reclaim can still do anything there.
 
+use crate::lru::LruState;
 use crate::lru_list::{LruList, LruType};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::Unreclaimable;
-use crate::reclaim::throttle::SCANS_MAX;
 use crate::trace::Tracer;
+
+/// Scans in vain after which lists count as unreclaimable.
+const SCANS_MAX: u64 = 6;
 
 impl UsedPages {
     /// Pages of a zone that reclaim could free: those of files, and anonymous ones while there is swap space.
     #[must_use]
     pub fn reclaimable_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
         let zone = phys.frames.zone(zone);
-        let of =
-            |of: LruType| self.zone_lru(zone.id()).pages(of.active()) + self.zone_lru(zone.id()).pages(of.inactive());
-        of(LruType::File) + if self.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
+        let of = |of: LruType| {
+            self.lru.zone_lru(zone.id()).pages(of.active()) + self.lru.zone_lru(zone.id()).pages(of.inactive())
+        };
+        of(LruType::File) + if self.swap.swap_free().get() > 0 { of(LruType::Anon) } else { 0 }
     }
 
     /// Whether the lists that serve `zone` have been scanned in vain so often that only first passes go over them any more.
@@ -30,7 +34,7 @@ impl UsedPages {
     }
 }
 
-impl UsedPages {
+impl LruState {
     /// Pages on each list of a set.
     pub(crate) fn lru_sizes(&self, set: usize, phys: &PhysMem<impl Tracer>) -> [u64; LruList::COUNT] {
         let mut sizes = [0; LruList::COUNT];
@@ -41,12 +45,12 @@ impl UsedPages {
     }
 }
 
-impl UsedPages {
+impl LruState {
     /// Counts what reclaim of a type has cost a set of lists.
     pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64, phys: &PhysMem<impl Tracer>) {
         if cost > 0 {
             let lru_pages = self.lru_sizes(set, phys).iter().sum();
-            self.lru.pressure[set].note_cost(of, cost, lru_pages);
+            self.pressure[set].note_cost(of, cost, lru_pages);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where pages start, what moves them, and what isolation leaves.
+//! Lists on which pages start, moves between lists, and the lists after isolation.
 
 use alloc::vec::Vec;
 
@@ -43,7 +43,7 @@ fn touch(mm: &mut Mm, space: SpaceId, addr: VirtAddr) -> Pfn {
 
 fn list(mm: &Mm, list: LruList) -> Vec<Pfn> {
     mm.check().expect("every law holds");
-    mm.pages.lru_list(ZoneId(1), list, &mm.phys).collect()
+    mm.pages.lru.lru_list(ZoneId(1), list, &mm.phys).collect()
 }
 
 #[test]
@@ -106,14 +106,20 @@ fn isolated_pages_are_on_no_list_and_return_to_their_own() {
     let (space, _, pages) = with_pages(&mut mm, 3, Backing::AnonPrivate);
     mm.set_isolated(pages[0], true).expect("it is allocated");
     mm.set_isolated(pages[0], true).expect("it is still allocated");
-    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.pages.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (2, 1));
+    assert_eq!(
+        (list(&mm, LruList::ActiveAnon).len(), mm.pages.lru.zone_lru(ZoneId(1)).isolated(LruType::Anon)),
+        (2, 1)
+    );
     mm.set_isolated(pages[0], false).expect("it is allocated");
     assert_eq!(list(&mm, LruList::ActiveAnon), [pages[0], pages[2], pages[1]]);
     mm.set_isolated(pages[1], true).expect("it is allocated");
     mm.exit(space, CPU).expect("it lives");
-    assert_eq!(mm.pages.zone_lru(ZoneId(1)).isolated(LruType::Anon), 1);
+    assert_eq!(mm.pages.lru.zone_lru(ZoneId(1)).isolated(LruType::Anon), 1);
     mm.set_isolated(pages[1], false).expect("it is kept");
-    assert_eq!((list(&mm, LruList::ActiveAnon).len(), mm.pages.zone_lru(ZoneId(1)).isolated(LruType::Anon)), (0, 0));
+    assert_eq!(
+        (list(&mm, LruList::ActiveAnon).len(), mm.pages.lru.zone_lru(ZoneId(1)).isolated(LruType::Anon)),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -124,9 +130,9 @@ fn zones_have_lists_of_their_own_where_the_policy_says_so() {
         let mut mm = boot(policy);
         with_pages(&mut mm, 1, Backing::AnonPrivate);
         mm.check().expect("every law holds");
-        assert_eq!(mm.pages.lru_list(ZoneId(0), LruList::ActiveAnon, &mm.phys).count(), in_other_zone);
-        assert_eq!(mm.pages.lru_list(ZoneId(1), LruList::ActiveAnon, &mm.phys).count(), 1);
-        assert_eq!(mm.pages.zone_lru(ZoneId(1)).pages(LruList::ActiveAnon), 1);
+        assert_eq!(mm.pages.lru.lru_list(ZoneId(0), LruList::ActiveAnon, &mm.phys).count(), in_other_zone);
+        assert_eq!(mm.pages.lru.lru_list(ZoneId(1), LruList::ActiveAnon, &mm.phys).count(), 1);
+        assert_eq!(mm.pages.lru.zone_lru(ZoneId(1)).pages(LruList::ActiveAnon), 1);
     }
 }
 
@@ -161,9 +167,9 @@ fn a_page_that_reclaim_waited_for_is_not_rotated_if_it_is_dirty_again() {
     let idx = mm.phys.frames.at(pages[1]);
     let word = mm.phys.frames.word(idx);
     mm.phys.frames.set(idx, word.with(PageFlag::Dirty, true));
-    assert!(!mm.pages.rotate_lru(idx, &mut mm.phys));
-    assert_eq!(mm.pages.lru_list(ZoneId(1), LruList::InactiveAnon, &mm.phys).last(), Some(pages[0]));
+    assert!(!mm.pages.lru.rotate_lru(idx, &mut mm.phys));
+    assert_eq!(mm.pages.lru.lru_list(ZoneId(1), LruList::InactiveAnon, &mm.phys).last(), Some(pages[0]));
     mm.phys.frames.set(idx, word.with(PageFlag::Dirty, false));
-    assert!(mm.pages.rotate_lru(idx, &mut mm.phys));
-    assert_eq!(mm.pages.lru_list(ZoneId(1), LruList::InactiveAnon, &mm.phys).last(), Some(pages[1]));
+    assert!(mm.pages.lru.rotate_lru(idx, &mut mm.phys));
+    assert_eq!(mm.pages.lru.lru_list(ZoneId(1), LruList::InactiveAnon, &mm.phys).last(), Some(pages[1]));
 }

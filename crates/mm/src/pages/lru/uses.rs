@@ -24,7 +24,7 @@ impl UsedPages {
         }
         let mut uses = Uses::default();
         for &at in &*self.mappings_of(idx, phys) {
-            let space = self.living(at.space);
+            let space = self.spaces.living(at.space);
             let Some(table) = space.table.table_mut(at.vpn) else { continue };
             let pte = table.get(at.vpn);
             if pte.has(PteFlag::Young) {

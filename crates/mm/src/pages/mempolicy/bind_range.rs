@@ -10,7 +10,7 @@ use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId, VirtAddr, VpnRange};
 use crate::trace::Tracer;
 
-/// Which pages a call may move.
+/// Pages that a call may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Movable {
     /// `MPOL_MF_MOVE`: those that nobody else maps.
@@ -24,7 +24,7 @@ pub enum Movable {
 pub struct MbindFlags {
     /// `MPOL_MF_STRICT`: pages that lie, and after all moves still lie, on other nodes than the policy's are an error.
     pub strict: bool,
-    /// Which pages are moved to where the policy has them; else it is for pages to come.
+    /// Pages that are moved to where the policy has them; `None` means that it is for pages to come.
     pub moves: Option<Movable>,
 }
 
@@ -57,8 +57,8 @@ impl UsedPages {
         flags: MbindFlags,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(VpnRange, Option<Mempolicy>), Errno> {
-        self.space(id)?;
-        if flags.moves == Some(Movable::All) && !self.has_sys_nice(id) {
+        self.spaces.get(id)?;
+        if flags.moves == Some(Movable::All) && !self.spaces.has_sys_nice(id) {
             return Err(Errno::Eperm);
         }
         let range = VpnRange::of_call(addr, length, Errno::Einval)?;
@@ -68,12 +68,12 @@ impl UsedPages {
         if args.balances {
             return Err(Errno::Einval); // It is for `set_mempolicy` alone.
         }
-        let policy = self.new_mempolicy(id, args, phys)?;
-        if self.living(id).vmas.mapped_part(range) != range {
+        let policy = self.spaces.new_mempolicy(id, args, phys)?;
+        if self.spaces.living(id).vmas.mapped_part(range) != range {
             return Err(Errno::Efault);
         }
         if flags.strict && flags.moves.is_none() && args.mode != Mode::Default {
-            let found = self.misplaced(id, range, |node| is_wrong(policy.as_ref(), node), 1, phys);
+            let found = self.spaces.misplaced(id, range, |node| is_wrong(policy.as_ref(), node), 1, phys);
             if !found.is_empty() {
                 return Err(Errno::Eio);
             }
@@ -91,15 +91,15 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
         let policy_id = policy.map(|policy| self.mempolicies.intern(policy));
-        let vmas = self.space(id)?.vmas.within(range);
+        let vmas = self.spaces.get(id)?.vmas.within(range);
         let of_files = vmas.filter_map(|vma| {
-            let (file, part) = (self.policy_file(vma)?, vma.range.intersect(range));
+            let (file, part) = (self.cache.policy_file(vma)?, vma.range.intersect(range));
             Some((file, vma.index(part.start), part.len().get()))
         });
         let of_files: Vec<_> = of_files.collect();
         self.bind_part(id, range, policy, phys)?;
         for (file, first, pages) in of_files {
-            self.set_file_policy(file, first, first + pages, policy_id);
+            self.mempolicies.set_file_policy(file, first, first + pages, policy_id);
         }
         Ok(())
     }
@@ -113,9 +113,10 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
         let policy = policy.map(|policy| self.mempolicies.intern(policy));
-        let files = &self.files;
+        let files = &self.cache.files;
         let on_tmpfs: Vec<_> = self
-            .space(id)?
+            .spaces
+            .get(id)?
             .vmas
             .within(range)
             .filter_map(|vma| vma.kind.file().filter(|&file| !files.is_on_disk(file)))

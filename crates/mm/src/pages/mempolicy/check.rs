@@ -20,7 +20,7 @@ impl UsedPages {
             check_nodes(policy, memory)?;
             require(exists(policy.home()), "a policy has a home node that there is", || format!("{policy:?}"))?;
         }
-        for (id, space) in self.spaces() {
+        for (id, space) in self.spaces.iter() {
             let mems = space.tasks.mems.unwrap_or(memory);
             for policy in space.tasks.policies().flatten() {
                 check_nodes(&policy, memory)?;
@@ -35,14 +35,15 @@ impl UsedPages {
             for vma in space.vmas.iter() {
                 let known = vma.policy.is_none_or(|policy| policies.known.len() >= policy.0.get() as usize);
                 require(known, "a mapping names a policy that there is", || format!("{id:?}, {:?}", vma.range))?;
-                let own = vma.policy.is_none() || self.policy_file(vma).is_none();
+                let own = vma.policy.is_none() || self.cache.policy_file(vma).is_none();
                 require(own, "a file of tmpfs has the policies of its mappings", || {
                     format!("{id:?}, {:?}", vma.range)
                 })?;
             }
         }
         for (&file, of_file) in &policies.files {
-            let there = !of_file.is_empty() && self.files.size(file).is_some() && !self.files.is_on_disk(file);
+            let there =
+                !of_file.is_empty() && self.cache.files.size(file).is_some() && !self.cache.files.is_on_disk(file);
             require(there, "a file with policies is one of tmpfs", || format!("{file:?}"))?;
             let mut end = 0;
             for (start, stop, policy) in of_file.iter() {
@@ -56,7 +57,7 @@ impl UsedPages {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// What one node misses another one serves, whoever is served is near or not, and a node whose turn it was is one hit.
+    /// Checks that a miss of one node is served by another one, near or not, and that a node whose turn it was has a hit.
     fn check_numa_counters(&self) -> Verdict {
         let numa = self.frames.numa_counters();
         let sum = |of: fn(&crate::NumaCounters) -> u64| numa.iter().map(of).sum::<u64>();

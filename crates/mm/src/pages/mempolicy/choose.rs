@@ -7,14 +7,14 @@ use order9_units::{NodeId, NodeMask};
 
 use super::{Mempolicy, Mode, Weights};
 
-/// Where the pages of one allocation go, as far as a memory policy decides it.
+/// Nodes of the pages of one allocation, as far as a memory policy decides them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeChoice {
     /// The node to look on first; the others follow by their distance from it.
     pub node: NodeId,
     /// The only nodes that may serve, or that are asked first; `None` is all.
     pub nodes: Option<NodeMask>,
-    /// What `nodes` and `node` mean to the allocator.
+    /// Meaning of `nodes` and `node` to the allocator.
     pub uses: NodeUse,
 }
 

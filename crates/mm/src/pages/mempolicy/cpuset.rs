@@ -12,14 +12,14 @@ use crate::space::{Errno, SpaceId};
 use crate::trace::Tracer;
 
 impl UsedPages {
-    /// The same without moving pages.
+    /// Sets the nodes of a cpuset without moving pages.
     pub(crate) fn set_mems(
         &mut self,
         id: SpaceId,
         mems: NodeMask,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        let space = self.space(id)?;
+        let space = self.spaces.get(id)?;
         if mems.is_empty() {
             return Err(Errno::Enospc);
         }
@@ -28,7 +28,7 @@ impl UsedPages {
         }
         let bound: Vec<_> = space.vmas.iter().filter_map(|vma| Some((vma.range, vma.policy?))).collect();
         let interface = phys.policy.mempolicy;
-        self.living(id).tasks.rebind(mems, interface);
+        self.spaces.living(id).tasks.rebind(mems, interface);
         self.mempolicies.in_use = true;
         for (range, policy) in bound {
             let policy = self.mempolicies.get(policy).rebound(mems, interface);

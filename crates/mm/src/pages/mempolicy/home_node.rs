@@ -20,7 +20,7 @@ impl UsedPages {
         home: NodeId,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        self.space(id)?;
+        self.spaces.get(id)?;
         if phys.policy.mempolicy < MempolicyInterface::HomeNode {
             return Err(Errno::Enosys);
         }
@@ -31,7 +31,7 @@ impl UsedPages {
         if range.is_empty() {
             return Ok(());
         }
-        let with_policy = self.living(id).vmas.within(range).filter(|vma| vma.policy.is_some());
+        let with_policy = self.spaces.living(id).vmas.within(range).filter(|vma| vma.policy.is_some());
         let parts: Vec<_> = with_policy.map(|vma| (vma.range.intersect(range), vma.policy)).collect();
         if parts.is_empty() {
             return Err(Errno::Enoent);

@@ -27,9 +27,11 @@ use order9_frames::{Gfp, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order};
 
 use crate::page_cache::FileId;
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::ShmemHole;
+use crate::space::Spaces;
 use crate::space::{Errno, Fault, Need, SpaceId, Vma, Vpn};
 use crate::trace::Tracer;
 use shared::FilePolicies;
@@ -48,10 +50,10 @@ pub struct PolicyId(NonZeroU32);
 
 /// All policies in use, and those of files.
 #[derive(Clone, Default)]
-pub(crate) struct Mempolicies {
+pub struct Mempolicies {
     /// By number, from 1 on. They stay: a machine has few different ones.
     known: Vec<Mempolicy>,
-    /// Somebody has a policy or a cpuset, or had one: faults have to look.
+    /// A task has a policy or a cpuset, or had one: faults have to look.
     in_use: bool,
     files: BTreeMap<FileId, FilePolicies>,
     weights: Weights,
@@ -73,7 +75,7 @@ impl Mempolicies {
     }
 }
 
-/// What a page is for, as far as its policy depends on it.
+/// Use of a page, as far as its policy depends on it.
 #[derive(Clone, Copy)]
 pub(crate) enum PageOf<'a> {
     /// A place in a mapping.
@@ -89,13 +91,13 @@ impl<'a> PageOf<'a> {
     }
 }
 
-/// Where a huge page is looked for.
+/// Nodes on which a huge page is looked for.
 pub(crate) struct PlacedHuge {
     /// The node to look on first.
     pub(crate) home: NodeId,
     /// The only nodes that may serve, by policy and cpuset; `None` is all.
     pub(crate) allowed: Option<NodeMask>,
-    /// What the nodes mean to the allocator.
+    /// Meaning of the nodes to the allocator.
     pub(crate) uses: NodeUse,
     /// Nodes are asked once, in the order of the policy, whatever the placement of huge pages is.
     pub(crate) in_order: bool,
@@ -117,7 +119,7 @@ impl UsedPages {
         if matches!(fault.need(), Need::PageTable | Need::Deposit | Need::HugeZero) {
             return self.task_request(fault.task(), plain, phys);
         }
-        let Some(vma) = self.space(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
+        let Some(vma) = self.spaces.get(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
             return plain;
         };
         let page = match fault.need() {
@@ -126,10 +128,10 @@ impl UsedPages {
             _ => PageOf::Mapping(&vma, fault.vpn),
         };
         let choice = self.choice_for(fault.task(), page, plain.order, plain.node);
-        self.within_cpuset(fault.space, &choice, plain, phys)
+        self.spaces.within_cpuset(fault.space, &choice, plain, phys)
     }
 
-    /// Where a huge page for a program on `local` is looked for, with `rights`: what a placement starts from.
+    /// Nodes on which a huge page for a program on `local` is looked for, with `rights`: the start of a placement.
     pub(crate) fn huge_choice(
         &self,
         task: SpaceTask,
@@ -145,24 +147,19 @@ impl UsedPages {
         let policy = self.policy_in_force(task, page);
         let by_proximity = policy.is_some_and(|policy| policy.mode() == Mode::NodeProximity);
         let choice = self.choice_by(policy.as_ref(), page, plain.order, local);
-        let Request { node: home, nodemask: allowed, uses, .. } = self.within_cpuset(task.space, &choice, plain, phys);
+        let Request { node: home, nodemask: allowed, uses, .. } =
+            self.spaces.within_cpuset(task.space, &choice, plain, phys);
         PlacedHuge { home, allowed, uses, in_order: choice.bypasses_placement(), by_proximity }
     }
 
-    /// Where a fault looks for a page of a hugetlb pool, for a program on `local`.
+    /// Request of a fault for a page of a hugetlb pool, for a program on `local`.
     pub(crate) fn pool_request(&self, fault: &Fault, vma: &Vma, local: NodeId, phys: &PhysMem<impl Tracer>) -> Request {
         let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, Gfp::GFP_HIGHUSER_MOVABLE) };
         if !self.mempolicies.in_use {
             return plain;
         }
         let choice = self.policy_for(fault.task(), vma, fault.vpn.slot().start, Order::PAGEBLOCK, local);
-        self.within_cpuset(fault.space, &choice, plain, phys)
-    }
-
-    /// The nodes whose pools `task` on `local` resizes where it obeys its policy; `None` without one.
-    pub(crate) fn pool_nodes_of(&self, task: SpaceTask, local: NodeId) -> Option<NodeMask> {
-        let policy = self.task_policy(task)?;
-        Some(if policy.mode().takes_nodes() { policy.nodes() } else { NodeMask::of(local) })
+        self.spaces.within_cpuset(fault.space, &choice, plain, phys)
     }
 
     /// The node choice for a page of a mapping, for `task` on `local`: what any placement of it starts from.
@@ -184,7 +181,7 @@ impl UsedPages {
 
     /// The policy of the page itself, else that of `task`; `None` is the system's.
     pub(crate) fn policy_in_force(&self, task: SpaceTask, page: PageOf<'_>) -> Option<Mempolicy> {
-        self.policy_of(page).or_else(|| self.task_policy(task)).copied()
+        self.policy_of(page).or_else(|| self.spaces.task_policy(task)).copied()
     }
 
     fn choice_by(&self, policy: Option<&Mempolicy>, page: PageOf<'_>, order: Order, local: NodeId) -> NodeChoice {
@@ -194,34 +191,24 @@ impl UsedPages {
             PageOf::Mapping(vma, vpn) => {
                 (vma.offset >> order.get())
                     + ((vpn - vma.range.start).get() >> order.get())
-                    + self.bias(vma.kind.file())
+                    + self.cache.bias(vma.kind.file())
             }
-            PageOf::File(file, index) => (index >> order.get()) + self.bias(Some(file)),
+            PageOf::File(file, index) => (index >> order.get()) + self.cache.bias(Some(file)),
         };
         NodeChoice::of(policy, local, |policy| choose::turn_by_place(policy, place, &self.mempolicies.weights))
-    }
-
-    /// Files of tmpfs begin their turns at different nodes.
-    fn bias(&self, file: Option<FileId>) -> u64 {
-        file.filter(|&file| !self.files.is_on_disk(file)).map_or(0, |file| file.index() as u64)
     }
 
     /// The policy of the page itself: its file's if that is one of tmpfs, else its mapping's.
     pub(crate) fn policy_of(&self, page: PageOf<'_>) -> Option<&Mempolicy> {
         let policies = &self.mempolicies;
         let id = match page {
-            PageOf::File(file, index) => self.file_policy(file, index),
-            PageOf::Mapping(vma, vpn) => match self.policy_file(vma) {
-                Some(file) => self.file_policy(file, vma.index(vpn)),
+            PageOf::File(file, index) => self.mempolicies.file_policy(file, index),
+            PageOf::Mapping(vma, vpn) => match self.cache.policy_file(vma) {
+                Some(file) => self.mempolicies.file_policy(file, vma.index(vpn)),
                 None => vma.policy,
             },
         };
         id.map(|id| policies.get(id))
-    }
-
-    /// The file that keeps the policies of a mapping.
-    fn policy_file(&self, vma: &Vma) -> Option<FileId> {
-        vma.kind.file().filter(|&file| !self.files.is_on_disk(file))
     }
 
     /// The allocation to make for a hole of tmpfs, for `task` on `cpu`.
@@ -256,7 +243,7 @@ impl UsedPages {
             return plain;
         }
         let choice = self.choice_for(task, PageOf::File(file, index), Order::ZERO, plain.node);
-        self.within_cpuset(task.space, &choice, plain, phys)
+        self.spaces.within_cpuset(task.space, &choice, plain, phys)
     }
 
     /// The allocation `plain` as the policy of `task` has it: page tables, page cache and the kernel's own
@@ -272,13 +259,27 @@ impl UsedPages {
         }
         let SpaceTask { space, thread } = task.into();
         let weights = &self.mempolicies.weights;
-        let living = self.spaces.get_mut(space.index()).and_then(Option::as_deref_mut);
+        let living = self.spaces.list.get_mut(space.index()).and_then(Option::as_deref_mut);
         let Some(task) = living.and_then(|space| space.tasks.of_mut(thread)) else { return plain };
         let choice = match task.policy() {
             Some(policy) => NodeChoice::of(&policy, plain.node, |_| task.take_turn(weights)),
             None => NodeChoice::local(plain.node),
         };
-        self.within_cpuset(space, &choice, plain, phys)
+        self.spaces.within_cpuset(space, &choice, plain, phys)
+    }
+
+    /// The policy that /proc/PID/numa_maps shows for a mapping, where PID is the first task; `None` is the system's.
+    #[must_use]
+    pub fn shown_policy(&self, space: &crate::space::Space, vma: &Vma) -> Option<Mempolicy> {
+        self.policy_of(PageOf::Mapping(vma, vma.range.start)).copied().or_else(|| space.tasks.policies().next()?)
+    }
+}
+
+impl Spaces {
+    /// The nodes whose pools `task` on `local` resizes where it obeys its policy; `None` without one.
+    pub(crate) fn pool_nodes_of(&self, task: SpaceTask, local: NodeId) -> Option<NodeMask> {
+        let policy = self.task_policy(task)?;
+        Some(if policy.mode().takes_nodes() { policy.nodes() } else { NodeMask::of(local) })
     }
 
     fn within_cpuset(
@@ -290,7 +291,7 @@ impl UsedPages {
     ) -> Request {
         let class = plain.gfp.highest_zone();
         let serves = phys.frames.zones().iter().filter(|zone| zone.managed() > 0 && zone.kind() <= class);
-        let mems = self.space(space).ok().and_then(|space| space.tasks.mems);
+        let mems = self.get(space).ok().and_then(|space| space.tasks.mems);
         choice.apply(plain, serves.map(|zone| zone.node()).collect(), mems)
     }
 
@@ -311,7 +312,7 @@ impl UsedPages {
     /// each of them from these.
     #[must_use]
     pub fn may_use_nodes(&self, space: SpaceId, nodes: Option<NodeMask>) -> bool {
-        let Ok(space) = self.space(space) else { return false };
+        let Ok(space) = self.get(space) else { return false };
         let Some(nodes) = nodes else { return true };
         let meets = |own: NodeMask| !(own & nodes).is_empty();
         let bound = |policy: &Mempolicy| policy.mode() == Mode::Bind;
@@ -322,14 +323,20 @@ impl UsedPages {
     /// The nodes with memory that the cpuset of a space has: `Mems_allowed`, and `get_mempolicy` with
     /// `MPOL_F_MEMS_ALLOWED`.
     pub(crate) fn mems_allowed(&self, space: SpaceId, phys: &PhysMem<impl Tracer>) -> Result<NodeMask, Errno> {
-        let mems = self.space(space)?.tasks.mems;
+        let mems = self.get(space)?.tasks.mems;
         Ok(mems.map_or_else(|| phys.memory_nodes(), |mems| mems & phys.memory_nodes()))
     }
+}
 
-    /// The policy that /proc/PID/numa_maps shows for a mapping, where PID is the first task; `None` is the system's.
-    #[must_use]
-    pub fn shown_policy(&self, space: &crate::space::Space, vma: &Vma) -> Option<Mempolicy> {
-        self.policy_of(PageOf::Mapping(vma, vma.range.start)).copied().or_else(|| space.tasks.policies().next()?)
+impl PageCache {
+    /// Files of tmpfs begin their turns at different nodes.
+    fn bias(&self, file: Option<FileId>) -> u64 {
+        file.filter(|&file| !self.files.is_on_disk(file)).map_or(0, |file| file.index() as u64)
+    }
+
+    /// The file that keeps the policies of a mapping.
+    fn policy_file(&self, vma: &Vma) -> Option<FileId> {
+        vma.kind.file().filter(|&file| !self.files.is_on_disk(file))
     }
 }
 

@@ -7,6 +7,7 @@ use order9_units::{NodeId, Order, Pages, Pfn};
 
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::space::{Errno, PageView, Pte, Slot, SpaceId, VirtAddr, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
@@ -28,7 +29,7 @@ pub(crate) struct Found {
 
 /// A page that a program has mapped on a node that it should not be on.
 pub(crate) struct Misplaced {
-    /// Its first place.
+    /// First place of the page.
     pub(crate) vpn: Vpn,
     /// By which kind of entry it is mapped.
     pub(crate) order: Order,
@@ -59,12 +60,12 @@ impl UsedPages {
 
     /// The page at `vpn` that could move.
     pub(crate) fn follow(&self, id: SpaceId, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> Result<Found, Errno> {
-        let space = self.space(id)?;
+        let space = self.spaces.get(id)?;
         let vma = space.vmas.find(vpn).ok_or(Errno::Efault)?;
-        match self.page_at(id, vpn.addr(), phys) {
+        match self.spaces.page_at(id, vpn.addr(), phys) {
             _ if matches!(vma.kind, VmaKind::Hugetlb { .. }) => {
                 let head = space.table.hugetlb(vpn).and_then(Pte::idx).ok_or(Errno::Enoent)?;
-                let (pfn, mapcount) = (phys.frames.pfn(head), self.pool_page_mappings(head));
+                let (pfn, mapcount) = (phys.frames.pfn(head), self.hugetlb.pool_page_mappings(head));
                 Ok(Found { pfn, node: phys.node_of(head), mapcount })
             }
             PageView::Present { pfn, .. } => {
@@ -74,7 +75,9 @@ impl UsedPages {
             PageView::None | PageView::Swapped => Err(Errno::Enoent),
         }
     }
+}
 
+impl Spaces {
     /// The first pages of a range that lie on a node that `is_wrong`, at most so many. Pages of zeros lie nowhere.
     pub(crate) fn misplaced(
         &self,
@@ -84,7 +87,7 @@ impl UsedPages {
         most: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Vec<Misplaced> {
-        let Ok(space) = self.space(id) else { return Vec::new() };
+        let Ok(space) = self.get(id) else { return Vec::new() };
         let looked_at = Cell::new(0);
         let wrong = |idx| {
             looked_at.set(looked_at.get() + 1);

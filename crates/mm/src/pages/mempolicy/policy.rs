@@ -76,7 +76,7 @@ impl Mode {
     }
 }
 
-/// What the numbers of a policy's nodes mean when the cpuset changes.
+/// Meaning of the numbers of a policy's nodes when the cpuset changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModeFlags {
     /// The nodes are carried over to the new ones by their place.
@@ -88,16 +88,16 @@ pub enum ModeFlags {
     Relative,
 }
 
-/// What a system call says about a policy.
+/// Arguments of a system call about a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MempolicyArgs {
-    /// Its mode.
+    /// Mode of the policy.
     pub mode: Mode,
-    /// How its nodes follow the cpuset.
+    /// Rule by which the nodes follow the cpuset.
     pub flags: ModeFlags,
     /// `MPOL_F_NUMA_BALANCING`: NUMA balancing moves pages among its nodes.
     pub balances: bool,
-    /// Its nodes.
+    /// Nodes of the policy.
     pub nodes: NodeMask,
 }
 
@@ -161,13 +161,13 @@ impl Mempolicy {
         Ok(Some(Self { mode, flags, balances, given, nodes, made_for: allowed, home: None }))
     }
 
-    /// Its mode, never [`Mode::Default`].
+    /// Mode of the policy, never [`Mode::Default`].
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// How its nodes follow the cpuset.
+    /// Rule by which the nodes follow the cpuset.
     #[must_use]
     pub const fn flags(&self) -> ModeFlags {
         self.flags
@@ -217,7 +217,7 @@ impl Mempolicy {
         Self { home: Some(home), ..self }
     }
 
-    /// The same once the cpuset has `allowed`: the nodes follow as the flags say, and stay where that would leave none.
+    /// The policy once the cpuset has `allowed`: the nodes follow as the flags say, and stay where that would leave none.
     #[must_use]
     pub fn rebound(self, allowed: NodeMask, interface: MempolicyInterface) -> Self {
         // A single preferred node stays from 5.14 on: only the zonelist takes the cpuset into account.

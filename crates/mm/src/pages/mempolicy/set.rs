@@ -3,8 +3,10 @@
 use order9_units::NodeId;
 
 use super::{Mempolicy, MempolicyArgs, Mode, PageOf, SpaceTask};
+use crate::mempolicy::Mempolicies;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::space::{Errno, SpaceId, VirtAddr};
 use crate::trace::Tracer;
 
@@ -17,31 +19,10 @@ impl UsedPages {
         phys: &PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
         let SpaceTask { space, thread } = task.into();
-        let policy = self.new_mempolicy(space, args, phys)?;
+        let policy = self.spaces.new_mempolicy(space, args, phys)?;
         self.mempolicies.in_use |= policy.is_some();
-        self.space_mut(space)?.tasks.of_mut(thread).ok_or(Errno::Esrch)?.set(policy);
+        self.spaces.get_mut(space)?.tasks.of_mut(thread).ok_or(Errno::Esrch)?.set(policy);
         Ok(())
-    }
-
-    /// Whether anybody has chosen nodes, by a policy or a cpuset, or had.
-    #[must_use]
-    pub fn uses_mempolicies(&self) -> bool {
-        self.mempolicies.in_use
-    }
-
-    /// The policy that a task of `id` asks for.
-    pub(super) fn new_mempolicy(
-        &self,
-        id: SpaceId,
-        args: &MempolicyArgs,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<Option<Mempolicy>, Errno> {
-        let policy = Mempolicy::new(args, &phys.policy, self.mems_allowed(id, phys)?)?;
-        // It may take from others on the node what they have there.
-        if args.mode == Mode::NodeProximity && !self.has_sys_nice(id) {
-            return Err(Errno::Eperm);
-        }
-        Ok(policy)
     }
 
     /// `get_mempolicy` without flags: the policy of a task; with `MPOL_F_ADDR`: that of the mapping at `addr`,
@@ -51,7 +32,7 @@ impl UsedPages {
     /// `EFAULT` where nothing is mapped at `addr`, `ESRCH` where there is no such task.
     pub fn get_mempolicy(&self, task: impl Into<SpaceTask>, addr: Option<VirtAddr>) -> Result<MempolicyArgs, Errno> {
         let SpaceTask { space, thread } = task.into();
-        let space = self.space(space)?;
+        let space = self.spaces.get(space)?;
         let task = space.tasks.of(thread).ok_or(Errno::Esrch)?.policy();
         let policy = match addr {
             None => task.as_ref(),
@@ -76,8 +57,33 @@ impl UsedPages {
     /// `EINVAL` where its policy does not interleave, `ESRCH` where there is no such task.
     pub fn next_interleave_node(&self, task: impl Into<SpaceTask>) -> Result<NodeId, Errno> {
         let SpaceTask { space, thread } = task.into();
-        let task = self.space(space)?.tasks.of(thread).ok_or(Errno::Esrch)?;
+        let task = self.spaces.get(space)?.tasks.of(thread).ok_or(Errno::Esrch)?;
         let interleaves = task.policy().is_some_and(|policy| policy.mode().interleaves());
         task.next_turn(&self.mempolicies.weights).filter(|_| interleaves).ok_or(Errno::Einval)
+    }
+}
+
+impl Mempolicies {
+    /// Whether anybody has chosen nodes, by a policy or a cpuset, or had.
+    #[must_use]
+    pub fn uses_mempolicies(&self) -> bool {
+        self.in_use
+    }
+}
+
+impl Spaces {
+    /// The policy that a task of `id` asks for.
+    pub(super) fn new_mempolicy(
+        &self,
+        id: SpaceId,
+        args: &MempolicyArgs,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<Option<Mempolicy>, Errno> {
+        let policy = Mempolicy::new(args, &phys.policy, self.mems_allowed(id, phys)?)?;
+        // It may take from others on the node what they have there.
+        if args.mode == Mode::NodeProximity && !self.has_sys_nice(id) {
+            return Err(Errno::Eperm);
+        }
+        Ok(policy)
     }
 }

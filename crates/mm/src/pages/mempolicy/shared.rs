@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::{Mempolicy, PolicyId};
+use crate::mempolicy::Mempolicies;
 use crate::page_cache::FileId;
-use crate::pages::UsedPages;
 
 /// The policies of a file: of disjoint ranges of its places.
 #[derive(Clone, Default)]
@@ -47,28 +47,28 @@ impl FilePolicies {
     }
 }
 
-impl UsedPages {
+impl Mempolicies {
     pub(super) fn file_policy(&self, file: FileId, index: u64) -> Option<PolicyId> {
-        self.mempolicies.files.get(&file)?.at(index)
+        self.files.get(&file)?.at(index)
     }
 
     /// Gives the places `[start, end)` of a file of tmpfs a policy, or none.
     pub(super) fn set_file_policy(&mut self, file: FileId, start: u64, end: u64, policy: Option<PolicyId>) {
-        let policies = self.mempolicies.files.entry(file).or_default();
+        let policies = self.files.entry(file).or_default();
         policies.set(start, end, policy);
         if policies.is_empty() {
-            self.mempolicies.files.remove(&file);
+            self.files.remove(&file);
         }
     }
 
     /// Gives all places of a file of tmpfs a policy, those beyond its end as well.
     pub(crate) fn set_whole_file_policy(&mut self, file: FileId, policy: Mempolicy) {
-        let policy = self.mempolicies.intern(policy);
+        let policy = self.intern(policy);
         self.set_file_policy(file, 0, u64::MAX, Some(policy));
     }
 
     /// A file of tmpfs ends, and its policies with it.
     pub(crate) fn forget_file_policies(&mut self, file: FileId) {
-        self.mempolicies.files.remove(&file);
+        self.files.remove(&file);
     }
 }

@@ -8,15 +8,15 @@ use core::iter;
 use order9_units::{NodeId, NodeMask};
 
 use super::{Mempolicy, Mode, Weights};
-use crate::pages::UsedPages;
 use crate::policy::MempolicyInterface;
+use crate::space::Spaces;
 use crate::space::{Errno, SpaceId};
 
 /// A task: whose memory policy a call follows. A space by itself stands for its first task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceTask {
     pub(crate) space: SpaceId,
-    /// Its number in the space, 0 for the first; no other task of the space ever has it.
+    /// Number of the thread in the space, 0 for the first; no other task of the space ever has it.
     pub(crate) thread: u32,
 }
 
@@ -117,14 +117,14 @@ impl TaskPolicies {
     }
 }
 
-impl UsedPages {
+impl Spaces {
     /// `clone` of a thread: a task of the same space as `parent`, with the policy that this one has now.
     ///
     /// # Errors
     /// `ESRCH` where there is no such space, or the parent has ended.
     pub fn start_thread(&mut self, parent: impl Into<SpaceTask>) -> Result<SpaceTask, Errno> {
         let SpaceTask { space, thread } = parent.into();
-        let tasks = &mut self.space_mut(space)?.tasks;
+        let tasks = &mut self.get_mut(space)?.tasks;
         let policy = tasks.of(thread).ok_or(Errno::Esrch)?.clone();
         tasks.started += 1;
         tasks.others.insert(tasks.started, policy);
@@ -133,7 +133,7 @@ impl UsedPages {
 
     /// The end of a thread, and of its policy. The first task ends with its space.
     pub fn end_thread(&mut self, task: SpaceTask) {
-        if let Ok(space) = self.space_mut(task.space) {
+        if let Ok(space) = self.get_mut(task.space) {
             space.tasks.others.remove(&task.thread);
         }
     }
@@ -144,14 +144,14 @@ impl UsedPages {
     /// `ESRCH` where one of the two is gone.
     pub fn inherit_mempolicy(&mut self, parent: impl Into<SpaceTask>, child: SpaceId) -> Result<(), Errno> {
         let SpaceTask { space, thread } = parent.into();
-        let tasks = &self.space(space)?.tasks;
+        let tasks = &self.get(space)?.tasks;
         let (first, mems) = (tasks.of(thread).ok_or(Errno::Esrch)?.clone(), tasks.mems);
-        self.space_mut(child)?.tasks = TaskPolicies { first, mems, ..TaskPolicies::default() };
+        self.get_mut(child)?.tasks = TaskPolicies { first, mems, ..TaskPolicies::default() };
         Ok(())
     }
 
     /// The policy of a task itself.
     pub(crate) fn task_policy(&self, task: SpaceTask) -> Option<&Mempolicy> {
-        self.space(task.space).ok()?.tasks.of(task.thread)?.policy.as_ref()
+        self.get(task.space).ok()?.tasks.of(task.thread)?.policy.as_ref()
     }
 }

@@ -8,13 +8,13 @@ use alloc::collections::BTreeMap;
 
 use order9_units::{NodeId, NodeMask};
 
-use crate::pages::UsedPages;
+use crate::mempolicy::Mempolicies;
 use crate::phys::PhysMem;
 use crate::policy::MempolicyInterface;
 use crate::space::Errno;
 use crate::trace::Tracer;
 
-/// What the bandwidth of all nodes together comes to as weights: large enough to be near the ratios, small enough that no node
+/// Sum of the weights that the bandwidth of all nodes comes to: large enough to be near the ratios, small enough that no node
 /// gets many pages in a row (`weightiness`).
 const WEIGHTINESS: u64 = 32;
 
@@ -22,7 +22,7 @@ const WEIGHTINESS: u64 = 32;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weights {
     in_force: BTreeMap<NodeId, u8>,
-    /// Somebody has chosen weights, or not to have them follow the bandwidth.
+    /// The administrator has chosen weights, or chosen that they do not follow the bandwidth.
     manual: bool,
     /// Megabytes per second, as firmware has it.
     bandwidth: BTreeMap<NodeId, u64>,
@@ -59,31 +59,32 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-impl UsedPages {
-    /// What firmware says of the bandwidth of nodes, in megabytes per second, each from the CPUs next to it; a node that is not
-    /// named has none known. Weights of interleaving follow it from 6.16 on.
+impl Mempolicies {
+    /// Sets the bandwidth of nodes as firmware says it, in megabytes per second, each from the CPUs next to it; a node that is
+    /// not
+    /// named has none known. Weights of interleaving follow the bandwidth from 6.16 on.
     pub(crate) fn set_node_bandwidth(
         &mut self,
         bandwidth: impl IntoIterator<Item = (NodeId, u64)>,
         phys: &PhysMem<impl Tracer>,
     ) {
-        self.mempolicies.weights.bandwidth = bandwidth.into_iter().filter(|&(_, rate)| rate > 0).collect();
-        if phys.has_auto_weights() && !self.mempolicies.weights.manual {
+        self.weights.bandwidth = bandwidth.into_iter().filter(|&(_, rate)| rate > 0).collect();
+        if phys.has_auto_weights() && !self.weights.manual {
             let nodes = phys.memory_nodes();
-            self.mempolicies.weights.follow_bandwidth(nodes);
+            self.weights.follow_bandwidth(nodes);
         }
     }
 
     /// `auto`: whether weights follow the bandwidth, in releases in which they can.
     #[must_use]
     pub fn weights_follow_bandwidth(&self) -> bool {
-        !self.mempolicies.weights.manual
+        !self.weights.manual
     }
 
     /// Sets `auto`. Weights stay as they are where it is turned off.
     pub(crate) fn set_weights_follow_bandwidth(&mut self, on: bool, phys: &PhysMem<impl Tracer>) -> Result<(), Errno> {
         let nodes = phys.memory_nodes();
-        let weights = &mut self.mempolicies.weights;
+        let weights = &mut self.weights;
         if on && weights.bandwidth.is_empty() {
             return Err(Errno::Enodev);
         }
@@ -97,12 +98,12 @@ impl UsedPages {
     /// The weight of a node: how many pages in a row weighted interleaving takes from it.
     #[must_use]
     pub fn interleave_weight(&self, node: NodeId) -> u8 {
-        self.mempolicies.weights.of(node)
+        self.weights.of(node)
     }
 
     /// Sets the weight of a node, for pages from now on; 0 is the default again. Weights no longer follow the bandwidth.
     pub fn set_interleave_weight(&mut self, node: NodeId, weight: u8) {
-        self.mempolicies.weights.set(node, weight);
+        self.weights.set(node, weight);
     }
 }
 

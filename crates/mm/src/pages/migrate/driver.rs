@@ -41,7 +41,7 @@ struct DriverPage {
 
 /// All of them.
 #[derive(Clone, Default)]
-pub(crate) struct DriverPages {
+pub struct DriverPages {
     /// By number; `None` once it is released.
     pages: Vec<Option<DriverPage>>,
     by_frame: BTreeMap<u32, DriverPageId>,
@@ -86,19 +86,6 @@ impl UsedPages {
         Ok(id)
     }
 
-    /// Place of a driver's page; `None` once it is released.
-    #[must_use]
-    pub fn driver_page(&self, id: DriverPageId, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
-        self.drivers.get(id).map(|page| phys.frames.pfn(page.idx))
-    }
-
-    /// Says what the driver answers from now on when the page is to move. Of a page that is released nothing is asked any more.
-    pub fn set_driver_answer(&mut self, id: DriverPageId, answer: DriverAnswer) {
-        if let Some(Some(page)) = self.drivers.pages.get_mut(id.0 as usize) {
-            page.answer = answer;
-        }
-    }
-
     /// The driver no longer needs its page: it is freed on behalf of `cpu`, or when nobody isolates or pins it any more. Says
     /// whether it was there.
     pub(crate) fn release_driver_page(
@@ -111,14 +98,29 @@ impl UsedPages {
         self.drivers.by_frame.remove(&page.idx.0);
         let word = phys.frames.word(page.idx).with(Flag::MovableContent, false);
         phys.frames.set(page.idx, word);
-        self.adopt(page.idx, Owner::Kept, phys);
+        self.rmap.adopt(page.idx, Owner::Kept, phys);
         self.disown(page.idx, cpu, phys);
         true
+    }
+}
+
+impl DriverPages {
+    /// Place of a driver's page; `None` once it is released.
+    #[must_use]
+    pub fn driver_page(&self, id: DriverPageId, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
+        self.get(id).map(|page| phys.frames.pfn(page.idx))
+    }
+
+    /// Says what the driver answers from now on when the page is to move. Of a page that is released nothing is asked any more.
+    pub fn set_driver_answer(&mut self, id: DriverPageId, answer: DriverAnswer) {
+        if let Some(Some(page)) = self.pages.get_mut(id.0 as usize) {
+            page.answer = answer;
+        }
     }
 
     /// Every registered page is allocated, movable, and nobody else's.
     pub(crate) fn check_driver_pages(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
-        for &frame in self.drivers.by_frame.keys() {
+        for &frame in self.by_frame.keys() {
             let word = phys.frames.word(Idx(frame));
             let fits = word.is_allocated() && word.has(Flag::MovableContent) && !word.has(Flag::Owned);
             require(fits, "a page of a driver is movable and no other's", || {

@@ -10,6 +10,7 @@ use super::page::{Attempt, Outcome};
 use super::run::PASSES;
 use super::{MigrateMode, MigrateReason};
 use crate::lru_list::LruType;
+use crate::numa_balancing::NumaBalancing;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -29,7 +30,8 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> bool {
         let pfn = phys.frames.pfn(source);
-        let stays = self.stays_where_it_is(source, vma, phys) || !self.node_takes(node, Order::ZERO, now, phys);
+        let stays =
+            self.stays_where_it_is(source, vma, phys) || !self.balancing.node_takes(node, Order::ZERO, now, phys);
         if stays || self.isolate_movable(pfn, phys).is_none() {
             return false;
         }
@@ -68,8 +70,8 @@ impl UsedPages {
         now: Nanos,
         phys: &mut PhysMem<impl Tracer>,
     ) -> bool {
-        let alone = self.subpage_mapcount(head) == 1 && self.is_huge_exclusive(head);
-        if !alone || !self.node_takes(node, Order::PAGEBLOCK, now, phys) || !self.isolate_huge(head, phys) {
+        let alone = self.subpage_mapcount(head) == 1 && self.huge.is_huge_exclusive(head);
+        if !alone || !self.balancing.node_takes(node, Order::PAGEBLOCK, now, phys) || !self.isolate_huge(head, phys) {
             return false;
         }
         let moved = match self.page_on(node, Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE_LIGHT, cpu, phys) {
@@ -105,21 +107,6 @@ impl UsedPages {
         of_disk && (everybodys || dirty)
     }
 
-    /// Whether a node has room beyond its high watermark, and has not had its share lately (`migrate_balanced_pgdat`,
-    /// `numamigrate_update_ratelimit`).
-    fn node_takes(&mut self, node: NodeId, order: Order, now: Nanos, phys: &PhysMem<impl Tracer>) -> bool {
-        let pages = order.pages().get();
-        if phys.policy.numa_balancing.rate_limit && !self.balancing.admit(node, pages, now) {
-            return false;
-        }
-        let flags = AllocFlags::plain(Mark::High);
-        let mut zones = phys.frames.zones().iter().filter(|zone| zone.node() == node && zone.managed() > 0);
-        zones.any(|zone| {
-            let mark = zone.mark(Mark::High) + pages;
-            zone.watermark_ok_at(Order::ZERO, mark, ZoneKind::Movable, &flags, &phys.policy.frames)
-        })
-    }
-
     /// A page of `node` that is free now.
     fn page_on(
         &self,
@@ -131,6 +118,23 @@ impl UsedPages {
     ) -> Option<Pfn> {
         let request = Request { node, cpu, ..Request::new(order, gfp.with(Gfp::THISNODE)) };
         self.alloc_fast(&request, phys).ok()
+    }
+}
+
+impl NumaBalancing {
+    /// Whether a node has room beyond its high watermark, and has not had its share lately (`migrate_balanced_pgdat`,
+    /// `numamigrate_update_ratelimit`).
+    fn node_takes(&mut self, node: NodeId, order: Order, now: Nanos, phys: &PhysMem<impl Tracer>) -> bool {
+        let pages = order.pages().get();
+        if phys.policy.numa_balancing.rate_limit && !self.admit(node, pages, now) {
+            return false;
+        }
+        let flags = AllocFlags::plain(Mark::High);
+        let mut zones = phys.frames.zones().iter().filter(|zone| zone.node() == node && zone.managed() > 0);
+        zones.any(|zone| {
+            let mark = zone.mark(Mark::High) + pages;
+            zone.watermark_ok_at(Order::ZERO, mark, ZoneKind::Movable, &flags, &phys.policy.frames)
+        })
     }
 }
 

@@ -31,7 +31,7 @@ impl UsedPages {
         let fits = word.order() == Order::ZERO && word.has(Flag::MovableContent) && !word.has(Flag::Isolated);
         let allowed = self.drivers.answer(idx) != Some(DriverAnswer::Keeps);
         (fits && allowed).then(|| {
-            self.isolate_lru(idx, phys);
+            self.lru.isolate_lru(idx, phys);
             phys.work.pages_isolated += 1;
             idx
         })

@@ -17,7 +17,7 @@ pub(crate) mod run;
 
 pub use crate::migrate_counts::{MigrateFailures, MigrateWaits, Waits};
 pub use crate::migrate_reason::{MigrateMode, MigrateReason};
-pub(crate) use driver::DriverPages;
+pub use driver::DriverPages;
 pub use driver::{DriverAnswer, DriverPageId};
 pub(crate) use place_pages::Destination;
 pub use run::Migrated;

@@ -2,6 +2,7 @@
 
 use super::{DriverAnswer, MigrateMode};
 use crate::lru_list::LruType;
+use crate::migrate::DriverPages;
 use crate::migrate_counts::MigrateFailure;
 use crate::page_cache::{FileWrite, MigrateHandler};
 use crate::page_flags::{PageFlag, PageWord};
@@ -69,14 +70,14 @@ impl UsedPages {
         let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
         debug_assert!(word.has(Flag::Isolated) && word.frames() == 1, "single pages migrate, once they are isolated");
         if owner == Owner::Kept && !word.with(Flag::Isolated, false).is_held() {
-            self.end_isolation(source, phys);
+            self.lru.end_isolation(source, phys);
             self.disown(source, attempt.cpu, phys);
             return Outcome::Freed;
         }
         if let Some(outcome) = phys.busy(word, attempt) {
             return outcome;
         }
-        if let Some(outcome) = self.refused_by_driver(source, owner, phys) {
+        if let Some(outcome) = self.drivers.refused_by_driver(source, owner, phys) {
             return outcome;
         }
         let mappings = self.mappings_of(source, phys);
@@ -97,18 +98,8 @@ impl UsedPages {
 
     /// Puts an isolated page back, or frees it if only the isolation still kept it.
     pub(crate) fn putback_movable(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        self.putback_lru(idx, phys);
+        self.lru.putback_lru(idx, phys);
         self.free_if_kept_by(idx, cpu, phys);
-    }
-
-    /// Outcome for a page that its driver does not let move now; `None` if it does.
-    fn refused_by_driver(&self, source: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) -> Option<Outcome> {
-        let is_driver_page = owner == Owner::Nobody;
-        match is_driver_page.then(|| self.drivers.answer(source)).flatten()? {
-            DriverAnswer::Moves => None,
-            DriverAnswer::Busy => Some(phys.again(MigrateFailure::DriverBusy)),
-            DriverAnswer::Refuses | DriverAnswer::Keeps => Some(phys.failed(MigrateFailure::DriverRefused)),
-        }
     }
 
     /// Outcome for a page whose file has no handler to move it; `None` if it can be moved like any other.
@@ -120,7 +111,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Option<Outcome> {
         let Owner::File { file, index } = owner else { return None };
-        let handler = self.files.migrate_handler(file);
+        let handler = self.cache.files.migrate_handler(file);
         if handler == MigrateHandler::Present {
             return None;
         }
@@ -136,6 +127,18 @@ impl UsedPages {
             true => phys.failed(MigrateFailure::PrivateData),
             false => phys.again(MigrateFailure::PrivateData),
         })
+    }
+}
+
+impl DriverPages {
+    /// Outcome for a page that its driver does not let move now; `None` if it does.
+    fn refused_by_driver(&self, source: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) -> Option<Outcome> {
+        let is_driver_page = owner == Owner::Nobody;
+        match is_driver_page.then(|| self.answer(source)).flatten()? {
+            DriverAnswer::Moves => None,
+            DriverAnswer::Busy => Some(phys.again(MigrateFailure::DriverBusy)),
+            DriverAnswer::Refuses | DriverAnswer::Keeps => Some(phys.failed(MigrateFailure::DriverRefused)),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use order9_frames::{Class, Flag, Idx, Word};
 use order9_units::Order;
 
+use crate::lru::LruState;
 use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
@@ -24,14 +25,14 @@ impl UsedPages {
     ) {
         self.copy_page(source, target, phys);
         for &at in mappings {
-            let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             table.set(at.vpn, table.get(at.vpn).migrated(target));
         }
         if let Owner::File { file, index } = owner {
-            self.file_mut(file).replace(index, target);
+            self.cache.file_mut(file).replace(index, target);
             if !mappings.is_empty() {
-                *self.mapped_of(source, phys) -= 1;
-                *self.mapped_of(target, phys) += 1;
+                *self.rmap.mapped_of(source, phys) -= 1;
+                *self.rmap.mapped_of(target, phys) += 1;
             }
         }
         let word = phys.frames.word(source);
@@ -39,8 +40,8 @@ impl UsedPages {
             self.swap.relocate(source, target);
         }
         if word.has(PageFlag::Dirty) && word.lru_type() == LruType::File {
-            self.write_pending_of(source, phys).dirty -= 1;
-            self.write_pending_of(target, phys).dirty += 1;
+            self.cache.write_pending_of(source, phys).dirty -= 1;
+            self.cache.write_pending_of(target, phys).dirty += 1;
         }
         if owner != Owner::Nobody {
             self.rmap.set(target, owner);
@@ -49,14 +50,16 @@ impl UsedPages {
             self.drivers.relocate(source, target);
         }
         self.balancing.copy_user(source, target);
-        self.end_isolation(source, phys);
-        self.settle_target(target, phys.frames.word(source), phys);
+        self.lru.end_isolation(source, phys);
+        self.lru.settle_target(target, phys.frames.word(source), phys);
         let bare = Word::allocated(Order::ZERO);
         let bare = bare.with(Flag::CountedImmovable, word.has(Flag::CountedImmovable));
         phys.frames.set(source, bare);
         phys.frames.free_block(source, bare, cpu);
     }
+}
 
+impl LruState {
     /// Puts a held frame to use as a page with the state of `word`.
     fn settle_target(&mut self, target: Idx, word: Word, phys: &mut PhysMem<impl Tracer>) {
         // Whatever it was allocated for, it has just been moved.

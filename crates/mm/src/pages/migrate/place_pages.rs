@@ -12,6 +12,7 @@ use crate::mempolicy::NodeChoice;
 use crate::pages::UsedPages;
 use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::phys::PhysMem;
+use crate::space::Rmap;
 use crate::space::{Errno, Owner};
 use crate::trace::{Event, Tracer};
 
@@ -79,12 +80,14 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-impl UsedPages {
+impl Rmap {
     pub(crate) fn huge_head_of(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
         let head = self.huge_head(phys.frames.idx(pfn)?, phys)?;
         Some(phys.frames.pfn(head))
     }
+}
 
+impl UsedPages {
     /// Moves an isolated huge page to `target`; where there is none, or it cannot move, it is put back, and for want of a
     /// target split.
     pub(crate) fn settle_huge(

@@ -5,20 +5,23 @@ use alloc::format;
 use order9_frames::{Verdict, require};
 
 use super::SpaceBalancing;
+use crate::numa_balancing::NumaBalancing;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Mapping, Pte, PteFlag, SpaceId, TASK_END};
 use crate::trace::Tracer;
 
-impl UsedPages {
+impl NumaBalancing {
     /// An entry that balancing took the access from has a page, and balancing has been on.
     pub(crate) fn check_hinting(&self, at: Mapping, pte: Pte) -> Verdict {
         let hinting = pte.has(PteFlag::Hinting);
-        let sound = !hinting || pte.idx().is_some() && !pte.has(PteFlag::Access) && self.balancing.was_on();
+        let sound = !hinting || pte.idx().is_some() && !pte.has(PteFlag::Access) && self.was_on();
         require(sound, "an entry that tells who uses its page has a page and no access", || format!("{at:?}: {pte:?}"))
     }
+}
 
-    /// Its counters, and what it knows of spaces and tasks.
+impl UsedPages {
+    /// Checks the counters of balancing, and its facts about spaces and tasks.
     pub(crate) fn check_numa_balancing(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let counters = &phys.counters;
         let (all, local) = (counters.numa_hint_faults, counters.numa_hint_faults_local);
@@ -28,7 +31,7 @@ impl UsedPages {
         let (moved, migrated) = (counters.numa_pages_migrated, counters.pgmigrate_success);
         require(moved <= migrated, "what hint faults move is migrated", || format!("{moved} of {migrated}"))?;
         let known = |of: Option<&SpaceBalancing>| of.is_none() || self.balancing.was_on();
-        for (id, space) in self.spaces() {
+        for (id, space) in self.spaces.iter() {
             let of = space.balancing.as_deref();
             require(known(of), "a space is watched once balancing has been on", || format!("{id:?}"))?;
             of.map_or(Ok(()), |of| phys.check_watched(id, of))?;

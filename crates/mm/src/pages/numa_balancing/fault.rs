@@ -9,6 +9,7 @@ use super::{NumaTask, SpaceBalancing};
 use crate::mempolicy::SpaceTask;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::space::{Mapping, PteFlag, Slot, SpaceId, VirtAddr, Vma, Vpn};
 use crate::trace::Tracer;
 
@@ -36,16 +37,43 @@ impl UsedPages {
     ) -> Option<NodeId> {
         let of = of.into();
         let at = Mapping { space: of.space, vpn: addr.vpn() };
-        let page = self.answer_hint(at, phys)?;
-        let &vma = self.space(of.space).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
+        let page = self.spaces.answer_hint(at, phys)?;
+        let &vma = self.spaces.get(of.space).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
         // Parts of a huge page do not move alone.
-        let partial = page.order == Order::ZERO && self.huge_head(page.idx, phys).is_some();
+        let partial = page.order == Order::ZERO && self.rmap.huge_head(page.idx, phys).is_some();
         if partial { None } else { self.hint_fault_on(of, &vma, page, task, now, phys) }
     }
 
+    fn hint_fault_on(
+        &mut self,
+        of: SpaceTask,
+        vma: &Vma,
+        page: Answered,
+        task: NumaTask,
+        now: Nanos,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Option<NodeId> {
+        let (here, there) = (phys.node_of_cpu(task.cpu), phys.node_of(page.idx));
+        phys.counters.numa_hint_faults += 1;
+        phys.counters.numa_hint_faults_local += u64::from(here == there);
+        self.spaces.note_vma_user(of.space, vma, task);
+        let before = self.balancing.user(page.idx);
+        let target = self.misplaced_on_fault(of, vma, page.vpn, page.idx, task, phys);
+        let moved = target.map(|target| match page.order {
+            Order::ZERO => self.follow_base(page.idx, vma, target, task.cpu, now, phys),
+            _ => self.follow_huge(page.idx, target, task.cpu, now, phys),
+        });
+        let private = before == PageUser::NOBODY || before.may_be(task);
+        let node = target.filter(|_| moved == Some(true)).unwrap_or(there);
+        let fault = HintFault { node, pages: page.order.pages().get(), private, local: here == there, moved };
+        self.spaces.learn(of.space, task, &fault, now, phys)
+    }
+}
+
+impl Spaces {
     /// Gives the access back that was taken from the entry at a place; what it shows, or `None` where it was not taken.
     fn answer_hint(&mut self, at: Mapping, phys: &mut PhysMem<impl Tracer>) -> Option<Answered> {
-        let slot = self.space_mut(at.space).ok()?.table.slot_mut(at.vpn)?;
+        let slot = self.get_mut(at.space).ok()?.table.slot_mut(at.vpn)?;
         let (pte, order) = match slot {
             Slot::Table(table) => (table.get(at.vpn), Order::ZERO),
             Slot::Huge(huge) => (huge.pte, Order::PAGEBLOCK),
@@ -64,32 +92,7 @@ impl UsedPages {
         Some(Answered { idx: pte.idx()?, order, vpn: at.vpn })
     }
 
-    fn hint_fault_on(
-        &mut self,
-        of: SpaceTask,
-        vma: &Vma,
-        page: Answered,
-        task: NumaTask,
-        now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<NodeId> {
-        let (here, there) = (phys.node_of_cpu(task.cpu), phys.node_of(page.idx));
-        phys.counters.numa_hint_faults += 1;
-        phys.counters.numa_hint_faults_local += u64::from(here == there);
-        self.note_vma_user(of.space, vma, task);
-        let before = self.balancing.user(page.idx);
-        let target = self.misplaced_on_fault(of, vma, page.vpn, page.idx, task, phys);
-        let moved = target.map(|target| match page.order {
-            Order::ZERO => self.follow_base(page.idx, vma, target, task.cpu, now, phys),
-            _ => self.follow_huge(page.idx, target, task.cpu, now, phys),
-        });
-        let private = before == PageUser::NOBODY || before.may_be(task);
-        let node = target.filter(|_| moved == Some(true)).unwrap_or(there);
-        let fault = HintFault { node, pages: page.order.pages().get(), private, local: here == there, moved };
-        self.learn(of.space, task, &fault, now, phys)
-    }
-
-    /// What is known of a space whose tasks are being watched.
+    /// Facts about a space whose tasks are being watched.
     pub(super) fn balancing_of(&mut self, id: SpaceId, now: Nanos, phys: &PhysMem<impl Tracer>) -> &mut SpaceBalancing {
         let settings = phys.settings.numa_balancing;
         let known = &mut self.living(id).balancing;

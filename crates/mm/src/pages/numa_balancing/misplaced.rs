@@ -1,4 +1,4 @@
-//! Where a page belongs that a task has just used, by memory policy and by who used it before (`mpol_misplaced`).
+//! Node of a page that a task has just used, by memory policy and by the users before (`mpol_misplaced`).
 
 use order9_frames::Idx;
 use order9_units::NodeId;
@@ -8,6 +8,7 @@ use super::users::PageUser;
 use crate::mempolicy::{PageOf, SpaceTask};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::space::{SpaceId, Vma, Vpn};
 use crate::trace::Tracer;
 
@@ -18,7 +19,7 @@ impl UsedPages {
     /// Whether pages of a mapping move to who uses them: the policy of the system lets them, others only by
     /// `MPOL_F_NUMA_BALANCING` (`vma_policy_mof`). A file of tmpfs has no policy that does.
     pub(super) fn policy_moves_on_fault(&self, task: SpaceTask, vma: &Vma) -> bool {
-        if vma.kind.file().is_some_and(|file| !self.files.is_on_disk(file)) {
+        if vma.kind.file().is_some_and(|file| !self.cache.files.is_on_disk(file)) {
             return false;
         }
         self.policy_in_force(task, PageOf::Mapping(vma, vma.range.start)).is_none_or(|policy| policy.balances())
@@ -44,9 +45,11 @@ impl UsedPages {
         }
         let user = self.balancing.user(idx);
         self.balancing.set_user(idx, PageUser::of(task));
-        (self.follows(of.space, task, user, here, phys) && here != there).then_some(here)
+        (self.spaces.follows(of.space, task, user, here, phys) && here != there).then_some(here)
     }
+}
 
+impl Spaces {
     /// Whether a page follows `task` to `here`: unless somebody has used it from elsewhere before
     /// (`should_numa_migrate_memory`).
     fn follows(
@@ -63,7 +66,7 @@ impl UsedPages {
 
     /// Whether a task is so young that pages follow it from wherever it was.
     fn is_early(&self, id: SpaceId, task: NumaTask, phys: &PhysMem<impl Tracer>) -> bool {
-        let balancing = self.space(id).ok().and_then(|space| space.balancing.as_deref());
+        let balancing = self.get(id).ok().and_then(|space| space.balancing.as_deref());
         let of_task = balancing.and_then(|balancing| balancing.tasks.get(&task.pid));
         let young = of_task.is_none_or(|of| of.preferred.is_none() || of.pass <= EARLY_PASSES);
         phys.policy.numa_balancing.early_moves && young

@@ -25,10 +25,10 @@ use alloc::vec::Vec;
 
 use order9_units::{Nanos, NodeId};
 
+pub(crate) use crate::settings::numa_balancing::NumaBalancingSettings;
+pub use crate::settings::numa_balancing::NumaScanSettings;
 pub use scan::{NumaScan, NumaTick};
-pub(crate) use settings::NumaBalancingSettings;
-pub use settings::NumaScanSettings;
-pub(crate) use users::NumaBalancing;
+pub use users::NumaBalancing;
 
 use crate::space::Vpn;
 use vmas::VmaScan;
@@ -46,22 +46,22 @@ const fn millis(ms: u64) -> Nanos {
 /// A task on its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumaTask {
-    /// Its number, which no other task has.
+    /// Number of the task, which no other task has.
     pub pid: u32,
-    /// Where it runs.
+    /// CPU that runs the task.
     pub cpu: usize,
     /// Threads of its process.
     pub threads: u64,
 }
 
-/// What balancing knows of a space.
+/// Facts about a space that balancing goes by.
 #[derive(Clone, Debug)]
 pub(crate) struct SpaceBalancing {
     /// No scan before this (`numa_next_scan`).
     next_scan: Nanos,
     /// Passes over the space so far (`numa_scan_seq`).
     pass: u32,
-    /// Where the next scan begins (`numa_scan_offset`).
+    /// Start of the next scan (`numa_scan_offset`).
     offset: Vpn,
     /// By number.
     tasks: BTreeMap<u32, TaskBalancing>,
@@ -69,7 +69,7 @@ pub(crate) struct SpaceBalancing {
     vmas: BTreeMap<Vpn, VmaScan>,
 }
 
-/// What balancing knows of a task.
+/// Facts about a task that balancing goes by.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskBalancing {
     /// CPU time between two scans (`numa_scan_period`), in milliseconds.
@@ -82,7 +82,7 @@ pub(crate) struct TaskBalancing {
     preferred: Option<NodeId>,
     /// Faults by node of the page, older ones counting less: shared and private ones.
     faults: Vec<[u64; 2]>,
-    /// The same since the last look.
+    /// Faults since the last look.
     recent: Vec<[u64; 2]>,
     /// Faults since the last look: on other nodes, on the own node, and those whose page could not move
     /// (`numa_faults_locality`).

@@ -1,25 +1,25 @@
-//! How much CPU time passes between two scans of a task: little where its faults are remote, more where they are local.
+//! CPU time between two scans of a task: little where its faults are remote, more where they are local.
 
 use super::TaskBalancing;
 use crate::numa_balancing::NumaBalancingSettings;
-use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::ScanSlowsDown;
 use crate::space::SpaceId;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
 /// The most that is scanned in a second, in MiB (`MAX_SCAN_WINDOW`).
 const MIB_PER_SECOND_MAX: u64 = 2560;
 /// A period is lengthened and shortened by tenths (`NUMA_PERIOD_SLOTS`).
 const TENTHS: u64 = 10;
-/// So many tenths of the faults are most of them (`NUMA_PERIOD_THRESHOLD`).
+/// Tenths of the faults that count as most of them (`NUMA_PERIOD_THRESHOLD`).
 const MOST: u64 = 7;
 
 /// The least and the most milliseconds of CPU time between two scans of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Periods {
-    pub(super) min: u64,
-    pub(super) max: u64,
+    min: u64,
+    max: u64,
 }
 
 impl Periods {
@@ -37,7 +37,7 @@ impl Periods {
 pub(super) struct RecentFaults {
     pub(super) remote: u64,
     pub(super) local: u64,
-    /// Their pages could not move.
+    /// Faults whose pages could not move.
     pub(super) failed: u64,
     pub(super) shared: u64,
     pub(super) private: u64,
@@ -80,13 +80,13 @@ impl TaskBalancing {
     }
 }
 
-impl UsedPages {
+impl Spaces {
     pub(super) fn scan_periods(&self, id: SpaceId, phys: &PhysMem<impl Tracer>) -> Periods {
-        let rss = self.space(id).map_or(0, |space| space.rss.total().get());
+        let rss = self.get(id).map_or(0, |space| space.rss.total().get());
         Periods::of(rss, &phys.settings.numa_balancing)
     }
 
-    /// What a task begins with, in milliseconds.
+    /// First scan period of a task, in milliseconds.
     pub(super) fn scan_period_start(&self, id: SpaceId, phys: &PhysMem<impl Tracer>) -> u64 {
         self.scan_periods(id, phys).min
     }

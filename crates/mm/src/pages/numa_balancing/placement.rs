@@ -1,33 +1,33 @@
-//! What its hint faults tell about a task: how soon it scans again, and which node it prefers.
+//! Conclusions from the hint faults of a task: the time of its next scan, and the node that it prefers.
 
 use order9_units::{Nanos, NodeId};
 
 use super::period::{Periods, RecentFaults};
 use super::{NumaTask, TaskBalancing, millis};
-use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::ScanSlowsDown;
 use crate::space::SpaceId;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
-/// How often a task tries to get to its node: in a second, or a sixteenth of its scan period if that is less.
+/// Interval at which a task tries to get to its node: a second, or a sixteenth of its scan period if that is less.
 const RETRY: Nanos = Nanos::new(1_000_000_000);
 
 /// A hint fault that has been handled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HintFault {
-    /// Where the page is now.
+    /// Node of the page now.
     pub(super) node: NodeId,
     pub(super) pages: u64,
     /// Nobody but the task has used it lately.
     pub(super) private: bool,
-    /// It was on the own node.
+    /// The page was on the own node.
     pub(super) local: bool,
     /// Whether it has moved, where it was to.
     pub(super) moved: Option<bool>,
 }
 
-impl UsedPages {
+impl Spaces {
     /// Takes note of a hint fault (`task_numa_fault`); returns the node that the task should go to.
     pub(super) fn learn(
         &mut self,

@@ -1,4 +1,4 @@
-//! Which mappings and pages keep their access when a scan comes by.
+//! Mappings and pages that keep their access when a scan comes by.
 
 use order9_frames::Idx;
 use order9_units::NodeId;
@@ -13,7 +13,7 @@ use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma, VmaKind};
 use crate::trace::Tracer;
 
-/// What is spared of one mapping.
+/// Pages of one mapping that are spared.
 pub(super) struct Spared {
     /// Pages on this node.
     home: Option<NodeId>,
@@ -46,15 +46,15 @@ impl UsedPages {
     }
 
     fn mapcount_for_scans(&self, idx: Idx, owner: Owner, phys: &PhysMem<impl Tracer>) -> u32 {
-        match self.huge_head(idx, phys) {
+        match self.rmap.huge_head(idx, phys) {
             Some(_) => self.subpage_mapcount(idx),
-            None => self.mapcount_of(owner),
+            None => self.cache.mapcount_of(owner),
         }
     }
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// What is spared of a mapping when a task scans it.
+    /// Pages of a mapping that are spared when a task scans it.
     pub(super) fn spared(&self, vma: &Vma, task: NumaTask) -> Spared {
         let spares = self.policy.numa_balancing.spares;
         let alone = task.threads == 1 && vma.kind.is_private();

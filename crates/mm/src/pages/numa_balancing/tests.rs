@@ -273,7 +273,7 @@ fn an_entry_that_is_changed_is_not_asked_about_any_more() {
     assert!(world.access(1, HERE));
     let range = VpnRange::of(START.vpn(), Pages::new(4));
     assert_eq!(
-        world.mm.pages.hinting_pages(world.space, range),
+        world.mm.pages.spaces.hinting_pages(world.space, range),
         [(Vpn::new(START.vpn().get() + 2), Order::ZERO), (Vpn::new(START.vpn().get() + 3), Order::ZERO)]
     );
     world.mm.munmap(world.space, at(2), Pages::new(2).bytes(), 0).expect("it is mapped");

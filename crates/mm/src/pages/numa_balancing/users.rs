@@ -1,4 +1,4 @@
-//! Who used a page last, and how much each node has been given lately.
+//! Last user of each page, and pages that each node has been given lately.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,9 +8,9 @@ use order9_units::Nanos;
 
 use super::NumaTask;
 
-/// What the machine keeps for balancing; nothing before it is first switched on.
+/// State of the machine for balancing; empty before balancing is first switched on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NumaBalancing {
+pub struct NumaBalancing {
     /// By frame; a huge page has that of its first one.
     users: Vec<PageUser>,
     /// By node.
@@ -30,7 +30,7 @@ impl PageUser {
         Self(1 << 31 | (task.cpu as u32) << 8 | task.pid & 0xff)
     }
 
-    /// Its CPU; `None` for nobody.
+    /// CPU of the user; `None` for nobody.
     pub(super) fn cpu(self) -> Option<usize> {
         (self != Self::NOBODY).then_some((self.0 << 1 >> 9) as usize)
     }

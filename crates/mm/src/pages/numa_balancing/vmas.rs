@@ -1,4 +1,4 @@
-//! Which mappings a task scans where it is to scan those only that it uses (`vma_numab_state`).
+//! Mappings that a task scans where it is to scan those only that it uses (`vma_numab_state`).
 
 use order9_units::Nanos;
 
@@ -7,15 +7,16 @@ use crate::mempolicy::SpaceTask;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::ScanVmas;
+use crate::space::Spaces;
 use crate::space::{SpaceId, Vma, Vpn};
 use crate::trace::Tracer;
 
 /// Passes in which a mapping is scanned whoever uses it.
 const FIRST_PASSES: u32 = 2;
-/// Who used a mapping is forgotten after so many scan delays, or twice as many.
+/// Scan delays after which the users of a mapping are forgotten, at the latest after twice as many.
 const MEMORY: u64 = 4;
 
-/// What is known of one mapping.
+/// Facts about one mapping.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VmaScan {
     /// Not scanned before this, unless the space is in its first pass.
@@ -52,10 +53,12 @@ impl UsedPages {
             return false;
         }
         let delay = millis(phys.settings.numa_balancing.scan.delay_ms);
-        let balancing = self.living(of.space).balancing.as_deref_mut().expect("a scan has begun");
+        let balancing = self.spaces.living(of.space).balancing.as_deref_mut().expect("a scan has begun");
         !balancing.enters(vma.range.start, task, now, delay)
     }
+}
 
+impl Spaces {
     /// A task has used a page of a mapping.
     pub(super) fn note_vma_user(&mut self, id: SpaceId, vma: &Vma, task: NumaTask) {
         if let Some(balancing) = self.living(id).balancing.as_deref_mut()

@@ -6,6 +6,7 @@ use order9_frames::{Flag, Idx, Verdict, require};
 use order9_units::{Nanos, Pages};
 
 use super::{File, FileId, WritePending};
+use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -15,16 +16,16 @@ use crate::trace::Tracer;
 impl UsedPages {
     /// Checks every law of the page cache.
     pub(crate) fn check_page_cache(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
-        self.check_write_pending(phys)?;
-        for (id, file) in self.files.iter() {
-            self.check_file(id, file, phys)?;
-            if self.files.is_on_disk(id) {
+        self.cache.check_write_pending(phys)?;
+        for (id, file) in self.cache.files.iter() {
+            self.cache.check_file(id, file, phys)?;
+            if self.cache.files.is_on_disk(id) {
                 self.check_file_on_disk(id, file)?;
             }
         }
-        self.check_queue()?;
-        self.check_mounts()?;
-        for idx in self.orphans.iter() {
+        self.cache.check_queue()?;
+        self.cache.check_mounts()?;
+        for idx in self.cache.orphans.iter() {
             let word = phys.frames.word(idx);
             let held = word.has(PageFlag::Locked) || word.has(PageFlag::Writeback);
             require(held && self.rmap.owner(idx) == Owner::Kept, "a page lost by its file waits for I/O", || {
@@ -34,6 +35,22 @@ impl UsedPages {
         Ok(())
     }
 
+    fn check_file_on_disk(&self, id: FileId, file: &File) -> Verdict {
+        require(!file.is_unused(), "of a file in memory something is there", || format!("{id:?}"))?;
+        let is_device = self.cache.files.is_device(id);
+        let cached = is_device || self.cache.files.inode_of(id).is_ok_and(|inode| inode.is_some());
+        require(cached, "what is in memory of a file has its inode", || format!("{id:?}"))?;
+        let mapped = !file.mapped_by.is_empty();
+        require(!mapped || is_device || self.is_open_on_disk(id), "a mapped file is open", || format!("{id:?}"))?;
+        let dirty = file.inode_dirty || file.nr_dirty > 0;
+        let waits = !file.inode_dirty && file.nr_writeback > 0;
+        require(dirty == file.queue.queued || dirty && waits, "dirty files are queued or wait for their writes", || {
+            format!("{id:?}: dirty {dirty}, queued {}", file.queue.queued)
+        })
+    }
+}
+
+impl PageCache {
     fn check_write_pending(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut pending = alloc::vec![WritePending::default(); phys.frames.zones().len()];
         for at in 0..phys.frames.table().len() as u32 {
@@ -88,21 +105,7 @@ impl UsedPages {
         })
     }
 
-    fn check_file_on_disk(&self, id: FileId, file: &File) -> Verdict {
-        require(!file.is_unused(), "of a file in memory something is there", || format!("{id:?}"))?;
-        let is_device = self.files.is_device(id);
-        let cached = is_device || self.files.inode_of(id).is_ok_and(|inode| inode.is_some());
-        require(cached, "what is in memory of a file has its inode", || format!("{id:?}"))?;
-        let mapped = !file.mapped_by.is_empty();
-        require(!mapped || is_device || self.is_open_on_disk(id), "a mapped file is open", || format!("{id:?}"))?;
-        let dirty = file.inode_dirty || file.nr_dirty > 0;
-        let waits = !file.inode_dirty && file.nr_writeback > 0;
-        require(dirty == file.queue.queued || dirty && waits, "dirty files are queued or wait for their writes", || {
-            format!("{id:?}: dirty {dirty}, queued {}", file.queue.queued)
-        })
-    }
-
-    /// What files of tmpfs hold, in memory and in swap, is what their mounts count, and no more than they may.
+    /// Checks that mounts count what their files of tmpfs hold, in memory and in swap, and no more than they may.
     fn check_mounts(&self) -> Verdict {
         let mut found = alloc::collections::BTreeMap::new();
         for (id, file) in self.files.iter() {

@@ -5,6 +5,7 @@ use order9_units::{Nanos, NodeId};
 
 use super::FileId;
 use crate::fs_cache::FsError;
+use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -34,7 +35,7 @@ impl core::ops::AddAssign for WritePending {
     }
 }
 
-impl UsedPages {
+impl PageCache {
     /// Pages that disks do not have yet: of the machine, or of a node.
     #[must_use]
     pub(crate) fn write_pending(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> WritePending {
@@ -48,17 +49,6 @@ impl UsedPages {
     #[must_use]
     pub fn zone_write_pending(&self, zone: ZoneId) -> WritePending {
         self.write_pending[zone.index()]
-    }
-
-    /// The inode of a file has changed at the time `now`, as after its creation: it has to be written, and stays in memory
-    /// until then (`mark_inode_dirty`). Writing data does the same.
-    ///
-    /// # Errors
-    /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode.
-    pub fn mark_inode_dirty(&mut self, id: FileId, now: Nanos) -> Result<(), FsError> {
-        self.cached_inode(id)?;
-        self.set_inode_dirty(id, now);
-        Ok(())
     }
 
     fn set_inode_dirty(&mut self, id: FileId, now: Nanos) {
@@ -112,34 +102,47 @@ impl UsedPages {
         self.write_pending_of(idx, phys).writeback += word.frames();
     }
 
+    pub(crate) fn write_pending_of(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut WritePending {
+        &mut self.write_pending[phys.frames.zone_around(idx).index()]
+    }
+}
+
+impl UsedPages {
+    /// The inode of a file has changed at the time `now`, as after its creation: it has to be written, and stays in memory
+    /// until then (`mark_inode_dirty`). Writing data does the same.
+    ///
+    /// # Errors
+    /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode.
+    pub fn mark_inode_dirty(&mut self, id: FileId, now: Nanos) -> Result<(), FsError> {
+        self.cached_inode(id)?;
+        self.cache.set_inode_dirty(id, now);
+        Ok(())
+    }
+
     /// The write of a page is done. If reclaim waits for it, the page is the oldest of its list now.
     pub(crate) fn end_writeback(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         let word = phys.frames.word(idx);
         phys.frames.set(idx, word.with(PageFlag::Writeback, false).with(PageFlag::Reclaim, false));
-        self.write_pending_of(idx, phys).writeback -= word.frames();
+        self.cache.write_pending_of(idx, phys).writeback -= word.frames();
         phys.counters.nr_written += word.frames();
         phys.note_written(idx, word.frames());
-        if word.has(PageFlag::Reclaim) && self.rotate_lru(idx, phys) {
+        if word.has(PageFlag::Reclaim) && self.lru.rotate_lru(idx, phys) {
             phys.counters.pgrotated += word.frames();
         }
-    }
-
-    pub(crate) fn write_pending_of(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut WritePending {
-        &mut self.write_pending[phys.frames.zone_around(idx).index()]
     }
 
     /// A file may have become clean: it leaves the queue, its inode may go, and where nothing of it is in memory any more it
     /// is forgotten.
     pub(crate) fn settle_file(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
-        let Ok(file) = self.file(id) else { return };
+        let Ok(file) = self.cache.file(id) else { return };
         if !file.inode_dirty && file.nr_dirty == 0 {
-            self.files.dequeue(id);
+            self.cache.files.dequeue(id);
         }
-        if !self.files.is_on_disk(id) {
+        if !self.cache.files.is_on_disk(id) {
             return;
         }
-        if self.file(id).is_ok_and(super::File::is_unused) {
-            self.files.drop_file(id);
+        if self.cache.file(id).is_ok_and(super::File::is_unused) {
+            self.cache.files.drop_file(id);
         }
         self.list_if_unlisted(id, phys);
     }

@@ -4,12 +4,12 @@ use order9_frames::{Idx, Word};
 use order9_units::Pages;
 
 use super::{FileId, Shadow};
-use crate::Mm;
+use crate::page_cache::PageCache;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::huge_index;
-use crate::space::{Mapping, NO_CPU, Zap};
+use crate::space::{Mapping, Zap};
 use crate::trace::Tracer;
 
 const HUGE: u64 = crate::thp::NR as u64;
@@ -33,25 +33,25 @@ impl UsedPages {
         shadow: Option<Shadow>,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Idx {
-        let file = self.file_mut(id);
+        let file = self.cache.file_mut(id);
         let idx = file.page(index).expect("the page is in its file");
         let word = phys.frames.word(idx);
-        if !self.files.is_on_disk(id) {
+        if !self.cache.files.is_on_disk(id) {
             self.levels.shmem -= 1;
-            self.uncharge(id, 1);
-            return self.file_mut(id).take(index, None);
+            self.cache.uncharge(id, 1);
+            return self.cache.file_mut(id).take(index, None);
         }
         self.levels.file -= 1;
         if word.has(PageFlag::Dirty) {
-            self.clear_page_dirty(id, index, idx, phys);
+            self.cache.clear_page_dirty(id, index, idx, phys);
         }
         if word.has(PageFlag::Writeback) {
-            self.file_mut(id).nr_writeback -= 1;
+            self.cache.file_mut(id).nr_writeback -= 1;
         }
         if word.has(PageFlag::Writeback) || word.has(PageFlag::Locked) {
-            self.orphans.add(id, index, idx);
+            self.cache.orphans.add(id, index, idx);
         }
-        self.file_mut(id).take(index, shadow)
+        self.cache.file_mut(id).take(index, shadow)
     }
 
     /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
@@ -63,7 +63,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) {
         self.take_from_file(id, index, shadow, phys);
-        let trimmed = self.files.limit_shadows(id, index, phys.frames.table().len());
+        let trimmed = self.cache.files.limit_shadows(id, index, phys.frames.table().len());
         self.settle_file(id, phys);
         if let Some(other) = trimmed.filter(|&other| other != id) {
             self.settle_file(other, phys);
@@ -82,13 +82,13 @@ impl UsedPages {
     ) -> (u64, Option<u64>) {
         let (mut dropped, mut from) = (0, index);
         for _ in 0..STEP {
-            let found = self.file(id).ok().and_then(|file| file.first_page(from, u64::MAX));
+            let found = self.cache.file(id).ok().and_then(|file| file.first_page(from, u64::MAX));
             let Some((index, idx)) = found else {
                 self.settle_file(id, phys);
                 return (dropped, None);
             };
             from = index + 1;
-            let is_mapped = self.file(id).is_ok_and(|file| file.mappings(index) > 0);
+            let is_mapped = self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0);
             if is_droppable(phys.frames.word(idx)) && !is_mapped {
                 self.take_from_file(id, index, None, phys);
                 self.disown(idx, cpu, phys);
@@ -109,9 +109,9 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> bool {
-        let from = |index| self.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
+        let from = |index| self.cache.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
         // A huge page that the new end cuts may stay, pinned or with zeros behind the end: it is left to `truncate`.
-        let is_cut = |&(at, idx): &(u64, Idx)| huge_index(at) < index && self.file_huge_head(idx, phys).is_some();
+        let is_cut = |&(at, idx): &(u64, Idx)| huge_index(at) < index && self.rmap.file_huge_head(idx, phys).is_some();
         let first = match from(index).filter(is_cut) {
             Some((at, _)) => from(huge_index(at) + HUGE),
             None => from(index),
@@ -127,9 +127,9 @@ impl UsedPages {
     pub(crate) fn evict(&mut self, id: FileId, index: u64, pages: u64, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let end = index.saturating_add(pages);
         let mut from = index;
-        while let Some((found, idx)) = self.file(id).ok().and_then(|file| file.first_page(from, end)) {
+        while let Some((found, idx)) = self.cache.file(id).ok().and_then(|file| file.first_page(from, end)) {
             from = found + 1;
-            if let Some(head) = self.file_huge_head(idx, phys) {
+            if let Some(head) = self.rmap.file_huge_head(idx, phys) {
                 let base = huge_index(found);
                 let part = base < index || end < base + HUGE;
                 if !part {
@@ -148,10 +148,10 @@ impl UsedPages {
                 self.disown(idx, cpu, phys);
             }
         }
-        if !self.files.is_on_disk(id) {
+        if !self.cache.files.is_on_disk(id) {
             self.forget_swapped(id, index, end, cpu, phys);
         }
-        if let Some(file) = self.files.get_mut(id).filter(|_| end == u64::MAX) {
+        if let Some(file) = self.cache.files.get_mut(id).filter(|_| end == u64::MAX) {
             file.tree.drop_shadows(index);
         }
         if let Some(tags) = &mut self.tags {
@@ -170,10 +170,10 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) {
-        let Ok(file) = self.file(id) else { return };
+        let Ok(file) = self.cache.file(id) else { return };
         let mappings: alloc::vec::Vec<Mapping> = file.mapped_by.iter().copied().collect();
         for Mapping { space, vpn } in mappings {
-            let vma = self.space(space).ok().and_then(|space| space.vmas.at(vpn));
+            let vma = self.spaces.get(space).ok().and_then(|space| space.vmas.at(vpn));
             let range = vma.expect("a file knows its mappings").pages_of(index, pages);
             self.zap(space, range, which, cpu, phys);
             if let Some(tags) = self.tags.as_mut().filter(|_| which == Zap::All) {
@@ -181,7 +181,9 @@ impl UsedPages {
             }
         }
     }
+}
 
+impl PageCache {
     /// Forgets a file on disk whose inode and pages are out of memory: nothing will be written any more.
     pub(crate) fn forget_dirt(&mut self, id: FileId) {
         if let Some(file) = self.files.get_mut(id) {
@@ -191,7 +193,7 @@ impl UsedPages {
     }
 }
 
-/// What writing 1 to `vm.drop_caches` does: every file on disk loses the pages that can be dropped, in steps.
+/// A write of 1 to `vm.drop_caches`: every file on disk loses the pages that can be dropped, in steps.
 #[derive(Clone, Debug)]
 pub struct DropPagecache {
     cpu: usize,
@@ -202,24 +204,24 @@ pub struct DropPagecache {
 
 impl DropPagecache {
     /// Begins, on behalf of `cpu`; counts as `drop_pagecache`.
-    pub fn new<T: Tracer>(mm: &mut Mm<T>, cpu: usize) -> Self {
-        mm.phys.counters.drop_pagecache += 1;
+    pub fn new(cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Self {
+        phys.counters.drop_pagecache += 1;
         Self { cpu, at: (0, 0), dropped: Pages::ZERO }
     }
 
     /// Looks at no more than a thousand pages and as many files; the pages dropped, once it is through.
-    pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>) -> Option<Pages> {
+    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> Option<Pages> {
         for _ in 0..STEP {
             let (number, index) = self.at;
             let id = FileId(number);
-            if id.index() >= mm.pages.files.len() {
+            if id.index() >= pages.cache.files.len() {
                 return Some(self.dropped);
             }
-            if !mm.pages.files.is_on_disk(id) || mm.pages.file(id).is_err() {
+            if !pages.cache.files.is_on_disk(id) || pages.cache.file(id).is_err() {
                 self.at = (number + 1, 0);
                 continue;
             }
-            let (dropped, next) = mm.pages.invalidate(id, index, self.cpu, &mut mm.phys);
+            let (dropped, next) = pages.invalidate(id, index, self.cpu, phys);
             self.dropped += Pages::new(dropped);
             self.at = next.map_or((number + 1, 0), |index| (number, index));
             if next.is_some() {
@@ -227,13 +229,5 @@ impl DropPagecache {
             }
         }
         None
-    }
-}
-
-impl<T: Tracer> Mm<T> {
-    /// Drops all pages of files on disk that can be dropped, to the end, as [`DropPagecache`] does in steps.
-    pub fn drop_pagecache(&mut self) {
-        let mut run = DropPagecache::new(self, NO_CPU);
-        while run.step(self).is_none() {}
     }
 }

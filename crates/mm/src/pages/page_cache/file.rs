@@ -21,7 +21,7 @@ use crate::swap::SlotId;
 /// Largest size of a file: places in it that the owner of a frame can name.
 pub(crate) const PAGES_MAX: Pages = PLACES;
 
-/// What is in memory of a file.
+/// Pages of a file in memory.
 #[derive(Clone, Default)]
 pub struct File {
     pub(super) id: FileId,
@@ -32,8 +32,8 @@ pub struct File {
     /// The inode itself has to be written.
     pub(super) inode_dirty: bool,
     /// Mappings hold the file on disk open.
-    pub(super) open_by_mappings: bool,
-    /// Somebody has the tmpfs file open.
+    open_by_mappings: bool,
+    /// The tmpfs file is open.
     pub(crate) open: bool,
     /// Writes of the inode under way.
     pub(super) inode_writes: u16,
@@ -167,22 +167,22 @@ impl File {
 /// Whether the filesystem of a file knows how to move its pages; Linux' `migratepage` of an address space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MigrateHandler {
-    /// It does, dirty ones included.
+    /// The handler moves pages, dirty ones included.
     #[default]
     Present,
-    /// It does not: only clean pages can be moved.
+    /// The handler is missing: only clean pages can be moved.
     Absent,
-    /// It does not, and has data of its own with every page which it does not give up: none can be moved.
+    /// The handler is missing, and every page has data of the filesystem that it does not give up: no page can be moved.
     AbsentPrivate,
 }
 
-/// What is known of a file for as long as it exists.
+/// Facts about a file for as long as it exists.
 #[derive(Clone, Copy)]
 struct Entry {
     size: Pages,
     /// Position of its [`File`], or `NONE`.
     file: u32,
-    /// Its inode: an object number, or one of the values below.
+    /// Inode of the file: an object number, or one of the values below.
     inode: u32,
 }
 
@@ -191,14 +191,14 @@ const NONE: u32 = u32::MAX;
 const UNCACHED: u32 = u32::MAX;
 /// The file is gone.
 const GONE: u32 = u32::MAX - 1;
-/// What a machine starts with of a disk: no file of its filesystem, and without an inode that could be freed.
+/// Pages of a disk that a machine starts with: no file of its filesystem, and without an inode that could be freed.
 const DEVICE: u32 = u32::MAX - 2;
 /// A file of tmpfs, which lives in memory and swap alone, on the first mount; those of others follow.
 const TMPFS: u32 = DEVICE - MountId::MAX as u32;
 
 const _: () = assert!(size_of::<Entry>() == 16, "files outnumber everything else");
 
-/// Where a new file is.
+/// Home of a new file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
     Disk,
@@ -310,7 +310,7 @@ impl FileTable {
         self.entries.get(id.index()).filter(|entry| entry.file != NONE).map(|entry| entry.file as usize)
     }
 
-    /// What is in memory of a file, if anything is.
+    /// Pages of a file in memory, if there are any.
     #[inline]
     pub(crate) fn get(&self, id: FileId) -> Result<&File, Errno> {
         self.position(id).map(|at| &self.files[at]).ok_or(Errno::Ebadf)

@@ -1,4 +1,4 @@
-//! How much may be dirty: the limits at which writeback begins and at which writers wait, and how long.
+//! Limits of dirty memory: those at which writeback begins and at which writers wait, and how long.
 //!
 //! Key types: [`DirtyLimits`], [`PosRatio`] (how much slower than the disk a writer may be). Sources: Linux'
 //! Documentation/admin-guide/sysctl/vm.rst; "IO-less dirty throttling" (LKML, 2011).
@@ -6,43 +6,15 @@
 use order9_frames::Zone;
 use order9_units::{Nanos, NodeId, NodeMask, PAGE_SIZE, Pages};
 
+use crate::lru::LruState;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::settings::dirty::DirtySettings;
 use crate::trace::Tracer;
 
 const NANOS_PER_CENTISEC: u64 = 10_000_000;
 
-/// Settings of dirty memory; of each pair, the one that is not 0 counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DirtySettings {
-    /// `vm.dirty_ratio`, in percent.
-    pub ratio: u64,
-    /// `vm.dirty_bytes`.
-    pub bytes: u64,
-    /// `vm.dirty_background_ratio`, in percent.
-    pub background_ratio: u64,
-    /// `vm.dirty_background_bytes`.
-    pub background_bytes: u64,
-    /// `vm.dirty_expire_centisecs`.
-    pub expire_centisecs: u64,
-    /// `vm.dirty_writeback_centisecs`.
-    pub writeback_centisecs: u64,
-}
-
-impl Default for DirtySettings {
-    fn default() -> Self {
-        Self {
-            ratio: 20,
-            bytes: 0,
-            background_ratio: 10,
-            background_bytes: 0,
-            expire_centisecs: 3000,
-            writeback_centisecs: 500,
-        }
-    }
-}
-
-/// How many dirty pages, those being written included, there may be.
+/// Largest numbers of dirty pages, those being written included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirtyLimits {
     /// `nr_dirty_threshold`: writers do not get beyond it.
@@ -70,7 +42,7 @@ impl DirtyLimits {
         Pages::new((self.thresh.get() + self.background.get()) / 2)
     }
 
-    /// How fast writers may be with `dirty` pages dirty or being written; `None` where they need not wait.
+    /// Speed of writers with `dirty` pages dirty or being written; `None` where they need not wait.
     #[must_use]
     pub const fn pos_ratio(&self, dirty: Pages) -> Option<PosRatio> {
         let free_run = self.free_run();
@@ -98,7 +70,7 @@ impl PosRatio {
     }
 }
 
-impl UsedPages {
+impl LruState {
     /// Limits of dirty memory of the machine: shares of the memory that could be dirty, or what was set.
     #[must_use]
     pub(crate) fn dirty_limits(&self, phys: &PhysMem<impl Tracer>) -> DirtyLimits {
@@ -116,18 +88,6 @@ impl UsedPages {
         })
     }
 
-    /// Whether a node has no more dirty pages than its share.
-    #[must_use]
-    pub fn node_dirty_ok(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
-        self.write_pending(Some(node), phys).total() <= self.node_dirty_limit(node, phys).get()
-    }
-
-    /// Nodes with more dirty pages than their share.
-    pub(crate) fn nodes_too_dirty(&self, phys: &PhysMem<impl Tracer>) -> NodeMask {
-        let dirty = phys.frames.nodes().filter(|&node| !self.node_dirty_ok(node, phys));
-        dirty.fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
-    }
-
     /// Pages that could be dirty: free ones that programs can count on, and those of files.
     fn dirtyable(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> u64 {
         let zones = || phys.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
@@ -135,6 +95,20 @@ impl UsedPages {
         let free = sum(|zone| zone.free()).saturating_sub(sum(Zone::reserved_from_programs));
         let of_files = |zone: &Zone| self.zone_lru(zone.id()).file_pages();
         free + zones().map(of_files).sum::<u64>()
+    }
+}
+
+impl UsedPages {
+    /// Whether a node has no more dirty pages than its share.
+    #[must_use]
+    pub fn node_dirty_ok(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+        self.cache.write_pending(Some(node), phys).total() <= self.lru.node_dirty_limit(node, phys).get()
+    }
+
+    /// Nodes with more dirty pages than their share.
+    pub(crate) fn nodes_too_dirty(&self, phys: &PhysMem<impl Tracer>) -> NodeMask {
+        let dirty = phys.frames.nodes().filter(|&node| !self.node_dirty_ok(node, phys));
+        dirty.fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
     }
 }
 
@@ -154,7 +128,7 @@ impl<T: Tracer> PhysMem<T> {
         Nanos::new(self.settings.dirty.expire_centisecs * NANOS_PER_CENTISEC)
     }
 
-    /// How often the flusher looks for such data: `vm.dirty_writeback_centisecs`; `None` is never.
+    /// Interval at which the flusher looks for such data: `vm.dirty_writeback_centisecs`; `None` is never.
     #[must_use]
     pub const fn dirty_writeback_interval(&self) -> Option<Nanos> {
         match self.settings.dirty.writeback_centisecs {
@@ -231,9 +205,9 @@ mod tests {
             zone.free() - reserve
         };
         let [first, second] = [0, 1].map(|zone| could_be(&mm.phys.frames.zones()[zone]));
-        let dirtyable = [Some(NodeId(0)), Some(NodeId(1)), None].map(|node| mm.pages.dirtyable(node, &mm.phys));
+        let dirtyable = [Some(NodeId(0)), Some(NodeId(1)), None].map(|node| mm.pages.lru.dirtyable(node, &mm.phys));
         assert_eq!(dirtyable, [first, second, first + second]);
-        assert_eq!(mm.pages.node_dirty_limit(NodeId(1), &mm.phys), Pages::new(second / 5));
+        assert_eq!(mm.pages.lru.node_dirty_limit(NodeId(1), &mm.phys), Pages::new(second / 5));
     }
 
     #[test]

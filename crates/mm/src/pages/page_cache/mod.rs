@@ -26,52 +26,87 @@ mod throttle;
 mod tree;
 mod writeback;
 
+use alloc::vec::Vec;
+
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
-use crate::Mm;
 use crate::fs_cache::FsError;
 use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::shmem::Mounts;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
 pub use crate::ids::FileId;
+pub use crate::settings::dirty::DirtySettings;
 pub use crate::workingset::Shadow;
 pub use dirty::WritePending;
 pub use evict::DropPagecache;
 pub use file::{File, MigrateHandler};
 pub(crate) use file::{FileTable, Home, PAGES_MAX};
 pub(crate) use flusher::FlusherState;
-pub use limits::{DirtyLimits, DirtySettings, PosRatio};
+pub use limits::{DirtyLimits, PosRatio};
 pub(crate) use readahead::{READ_AHEAD, Readahead};
 pub(crate) use throttle::Throttle;
 pub use writeback::FileWrite;
 pub(crate) use writeback::Orphans;
 
-/// What the page cache has at a place of a file.
+/// Files in memory: their pages, and the state of readers, writers and the flusher.
+#[derive(Clone)]
+pub struct PageCache {
+    pub(crate) files: FileTable,
+    /// Pages that files have lost while they were being read or written.
+    orphans: Orphans,
+    /// Pages that disks do not have yet, by zone.
+    write_pending: Vec<WritePending>,
+    /// Progress of readers of files.
+    readahead: Readahead,
+    /// Rate at which programs may make pages dirty.
+    throttle: Throttle,
+    flusher: FlusherState,
+    /// Mounts of tmpfs.
+    pub(crate) mounts: Mounts,
+}
+
+impl PageCache {
+    /// A page cache without files, on a machine of so many zones.
+    pub(crate) fn new(zones: usize) -> Self {
+        Self {
+            files: FileTable::default(),
+            orphans: Orphans::default(),
+            write_pending: alloc::vec![WritePending::default(); zones],
+            readahead: Readahead::default(),
+            throttle: Throttle::default(),
+            flusher: FlusherState::default(),
+            mounts: Mounts::default(),
+        }
+    }
+}
+
+/// Content of a place of a file in the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachedPage {
     /// Nothing.
     Missing,
-    /// A page whose read is under way: whoever needs it waits for [`Mm::end_page_read`].
+    /// A page whose read is under way: whoever needs it waits for [`Mm::end_page_read`](crate::Mm::end_page_read).
     BeingRead(Pfn),
     /// A page that can be read and written.
     Uptodate(Pfn),
 }
 
-/// What became of a page that was to be added.
+/// Fate of a page that was to be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is the file's now; a shadow says that reclaim took a page from there before.
+    /// The page is the file's now; a shadow says that reclaim took a page from there before.
     New(Option<Shadow>),
     /// There is a page already; the new one was freed.
     Present,
 }
 
-impl UsedPages {
+impl PageCache {
     /// Size of a file, or `None` once it is gone.
     #[must_use]
     pub fn file_size(&self, id: FileId) -> Option<Pages> {
@@ -97,8 +132,8 @@ impl UsedPages {
         self.file(id).ok()?.page(index).map(|idx| phys.frames.pfn(idx))
     }
 
-    /// What the page cache has at `index` of a file (`find_get_page`). Nothing is marked as accessed: that is
-    /// [`Mm::mark_accessed`]'s.
+    /// Content of the page cache at `index` of a file (`find_get_page`). Nothing is marked as accessed: that is
+    /// [`Mm::mark_accessed`](crate::Mm::mark_accessed)'s.
     #[must_use]
     pub fn find_page(&self, id: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> CachedPage {
         let Some(idx) = self.file(id).ok().and_then(|file| file.page(index)) else { return CachedPage::Missing };
@@ -107,9 +142,11 @@ impl UsedPages {
             false => CachedPage::Uptodate(phys.frames.pfn(idx)),
         }
     }
+}
 
+impl UsedPages {
     /// Adds the page just allocated to a file on disk whose inode is in memory; the caller reads into it and then calls
-    /// [`Mm::end_page_read`]. Until then it is locked: neither written nor reclaimed. It starts inactive.
+    /// [`Mm::end_page_read`](crate::Mm::end_page_read). Until then it is locked: neither written nor reclaimed. It starts inactive.
     pub(crate) fn add_to_page_cache(
         &mut self,
         id: FileId,
@@ -119,7 +156,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
-        if index >= self.files.size(id).unwrap_or_default().get() {
+        if index >= self.cache.files.size(id).unwrap_or_default().get() {
             return Err(FsError::BeyondEnd(id, index));
         }
         let idx = phys.fresh(page);
@@ -142,8 +179,8 @@ impl UsedPages {
     ) {
         for index in index..index.saturating_add(pages.get()) {
             let is_locked = |idx: &Idx| phys.frames.word(*idx).has(PageFlag::Locked);
-            let orphan = self.orphans.take(id, index, |idx| is_locked(&idx));
-            let there = || self.file(id).ok()?.page(index).filter(is_locked);
+            let orphan = self.cache.orphans.take(id, index, |idx| is_locked(&idx));
+            let there = || self.cache.file(id).ok()?.page(index).filter(is_locked);
             let Some(idx) = orphan.or_else(there) else { continue };
             phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Locked, false));
             if let Some(tags) = &mut self.tags {
@@ -154,7 +191,7 @@ impl UsedPages {
     }
 
     /// Writes all of the page at `index`, where the file has none, into the page just allocated, at the time `now`. The file
-    /// grows to hold it. A file that has a page there is not written: look it up and write that with [`Mm::write_page`].
+    /// grows to hold it. A file that has a page there is not written: look it up and write that with [`Mm::write_page`](crate::Mm::write_page).
     ///
     /// # Errors
     /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode, [`FsError::TooLarge`] beyond 128 TiB; the page is still
@@ -178,13 +215,13 @@ impl UsedPages {
         let idx = phys.fresh(page);
         let added = self.add_file_page_at(id, index, idx, cpu, phys);
         if let Added::New(_) = added {
-            if self.files.size(id).is_some_and(|size| size.get() <= index) {
-                self.files.set_size(id, Pages::new(index + 1));
+            if self.cache.files.size(id).is_some_and(|size| size.get() <= index) {
+                self.cache.files.set_size(id, Pages::new(index + 1));
             }
             if let Some(tags) = &mut self.tags {
                 tags.overwrite_file(idx, id, index);
             }
-            self.set_page_dirty(id, index, idx, now, phys);
+            self.cache.set_page_dirty(id, index, idx, now, phys);
         }
         Ok(added)
     }
@@ -197,14 +234,14 @@ impl UsedPages {
         now: Nanos,
         phys: &mut PhysMem<impl Tracer>,
     ) -> CachedPage {
-        let found = self.find_page(id, index, phys);
+        let found = self.cache.find_page(id, index, phys);
         if let CachedPage::Uptodate(pfn) = found {
             let idx = phys.frames.at(pfn);
             if let Some(tags) = &mut self.tags {
                 tags.write_file(idx, id, index);
             }
-            if self.files.is_on_disk(id) {
-                self.set_page_dirty(id, index, idx, now, phys);
+            if self.cache.files.is_on_disk(id) {
+                self.cache.set_page_dirty(id, index, idx, now, phys);
             }
         }
         found
@@ -219,7 +256,7 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Added {
-        let file = self.files.ensure(id);
+        let file = self.cache.files.ensure(id);
         if file.page(index).is_some() {
             phys.free_fresh(idx, cpu);
             return Added::Present;
@@ -231,13 +268,5 @@ impl UsedPages {
             self.workingset_refault(idx, shadow, phys);
         }
         Added::New(shadow)
-    }
-}
-
-impl<T: Tracer> Mm<T> {
-    /// What is in memory of a file; `None` where nothing is.
-    #[must_use]
-    pub fn file(&self, id: FileId) -> Option<&File> {
-        self.pages.file(id).ok()
     }
 }

@@ -7,7 +7,7 @@
 use alloc::collections::BTreeMap;
 
 use super::{CachedPage, FileId};
-use crate::pages::UsedPages;
+use crate::page_cache::PageCache;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
@@ -25,7 +25,7 @@ struct Window {
     size: u64,
     /// The next window is read when the reader comes to this many pages before the end.
     ahead: u64,
-    /// Where the last read ended.
+    /// End of the last read.
     reader: u64,
 }
 
@@ -56,7 +56,7 @@ impl Window {
     }
 }
 
-impl UsedPages {
+impl PageCache {
     /// Pages to read now for a reader that has come to `index` of a file and wants `wanted` pages from there on: the first of
     /// them, and how many.
     pub(crate) fn readahead(

@@ -1,4 +1,4 @@
-//! How writers are slowed down to the speed of the disk.
+//! Throttling of writers to the speed of the disk.
 //!
 //! Key types: [`Throttle`] (what is known of the speed of the disk and of the writers), [`DirtyPause`]. A writer that has made
 //! some pages dirty looks at how many are; beyond half way between the background limit and the hard one it sleeps as long as
@@ -13,7 +13,7 @@ use crate::trace::Tracer;
 
 /// The longest pause of a writer.
 const PAUSE_MAX: Nanos = Nanos::new(200_000_000);
-/// How often the speed of the disk is looked at.
+/// Interval between two looks at the speed of the disk.
 const INTERVAL: Nanos = Nanos::new(200_000_000);
 /// Pages per second that a disk is taken to write before it has been seen to: 100 MB/s.
 const BANDWIDTH: u64 = (100 << 20) / PAGE_SIZE.get();
@@ -21,7 +21,7 @@ const BANDWIDTH: u64 = (100 << 20) / PAGE_SIZE.get();
 const ONE: u64 = 1024;
 const SECOND: u64 = 1_000_000_000;
 
-/// How fast the disk writes, and how fast a writer may make pages dirty, in pages per second.
+/// Speed of the disk, and rate at which a writer may make pages dirty, in pages per second.
 #[derive(Clone)]
 pub(crate) struct Throttle {
     bandwidth: u64,
@@ -68,7 +68,7 @@ impl Throttle {
         self.rate = ((self.rate + balanced) / 2).max(1);
     }
 
-    /// How long a writer pauses for `pages`, at `ratio` of its rate.
+    /// Pause of a writer for `pages`, at `ratio` of its rate.
     fn pause(&self, pages: u64, ratio: u64) -> Nanos {
         let rate = self.rate * ratio / ONE;
         Nanos::new((pages * SECOND).checked_div(rate).unwrap_or(u64::MAX)).min(PAUSE_MAX)
@@ -84,12 +84,12 @@ impl UsedPages {
         now: Nanos,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Option<DirtyPause> {
-        let (limits, pending) = (self.dirty_limits(phys), self.write_pending(None, phys));
+        let (limits, pending) = (self.lru.dirty_limits(phys), self.cache.write_pending(None, phys));
         if pending.dirty > limits.background.get() {
-            self.wake_flusher(phys);
+            self.cache.wake_flusher(phys);
         }
         let ratio = limits.pos_ratio(Pages::new(pending.total())).map(|PosRatio(ratio)| ratio);
-        let throttle = &mut self.throttle;
+        let throttle = &mut self.cache.throttle;
         throttle.look(now, phys.counters.nr_written, phys.counters.nr_dirtied, ratio.unwrap_or(ONE));
         ratio.map(|ratio| DirtyPause { time: throttle.pause(dirtied, ratio), suffices: ratio > 0 })
     }

@@ -55,7 +55,7 @@ pub(super) enum PageTree {
 
 const _: () = assert!(size_of::<PageTree>() <= 24, "machines have millions of small files");
 
-/// What the only place of a file holds.
+/// Content of the only place of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum One {
     Clean,
@@ -275,7 +275,7 @@ impl PageTree {
         }
     }
 
-    /// What reclaim left at `index`.
+    /// Shadow that reclaim left at `index`.
     pub(super) fn shadow(&self, index: u64) -> Option<Shadow> {
         self.first_shadow(index, index + 1).map(|(_, shadow)| shadow)
     }

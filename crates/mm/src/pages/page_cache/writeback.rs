@@ -7,6 +7,7 @@ use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
 use super::FileId;
+use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -20,7 +21,7 @@ pub struct FileWrite {
     pub file: FileId,
     /// Place of the first page.
     pub index: u64,
-    /// How many, one after another.
+    /// Number of pages, one after another.
     pub pages: Pages,
 }
 
@@ -53,7 +54,7 @@ impl Orphans {
     }
 }
 
-impl UsedPages {
+impl PageCache {
     /// The file that has been dirty for longest and has something whose write can begin, if it became dirty at `older_than`
     /// or before; at any time without that.
     #[must_use]
@@ -72,6 +73,26 @@ impl UsedPages {
         }
     }
 
+    /// The first page from `from` on that is dirty and not being written.
+    fn next_writable(&self, id: FileId, mut from: u64, phys: &PhysMem<impl Tracer>) -> Option<(u64, Idx)> {
+        let file = self.file(id).ok()?;
+        loop {
+            let (index, idx) = file.tree.next_dirty(from)?;
+            if !phys.frames.word(idx).has(PageFlag::Writeback) {
+                return Some((index, idx));
+            }
+            from = index + 1;
+        }
+    }
+
+    /// Whether pages of a file, or its inode, are being written.
+    #[must_use]
+    pub fn is_being_written(&self, id: FileId) -> bool {
+        self.file(id).is_ok_and(|file| file.nr_writeback > 0 || file.inode_writes > 0)
+    }
+}
+
+impl UsedPages {
     /// Begins the write of the first dirty pages of a file, at most `max_pages` and only as far as they follow each other.
     /// Pages that are being written already wait for the end of that. `None` if there are no others: the file
     /// leaves the queue then, unless its inode has to be written (`UsedPages::start_inode_write`).
@@ -81,9 +102,9 @@ impl UsedPages {
         max_pages: Pages,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Option<FileWrite> {
-        let Some((index, first)) = self.next_writable(id, 0, phys) else {
-            if self.file(id).is_ok_and(|file| !file.inode_dirty) {
-                self.files.dequeue(id);
+        let Some((index, first)) = self.cache.next_writable(id, 0, phys) else {
+            if self.cache.file(id).is_ok_and(|file| !file.inode_dirty) {
+                self.cache.files.dequeue(id);
             }
             return None;
         };
@@ -93,7 +114,7 @@ impl UsedPages {
             let at = index + write.pages.get();
             self.start_write_at(id, at, idx, phys);
             write.pages += Pages::new(1);
-            next = self.next_writable(id, at + 1, phys).filter(|&(found, _)| found == at + 1).map(|(_, idx)| idx);
+            next = self.cache.next_writable(id, at + 1, phys).filter(|&(found, _)| found == at + 1).map(|(_, idx)| idx);
         }
         self.settle_file(id, phys);
         (write.pages > Pages::ZERO).then_some(write)
@@ -127,25 +148,13 @@ impl UsedPages {
         FileWrite { file: id, index, pages: Pages::new(1) }
     }
 
-    /// The first page from `from` on that is dirty and not being written.
-    fn next_writable(&self, id: FileId, mut from: u64, phys: &PhysMem<impl Tracer>) -> Option<(u64, Idx)> {
-        let file = self.file(id).ok()?;
-        loop {
-            let (index, idx) = file.tree.next_dirty(from)?;
-            if !phys.frames.word(idx).has(PageFlag::Writeback) {
-                return Some((index, idx));
-            }
-            from = index + 1;
-        }
-    }
-
     fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
-        self.clear_page_dirty(id, index, idx, phys);
-        if self.file(id).is_ok_and(|file| file.mappings(index) > 0) {
+        self.cache.clear_page_dirty(id, index, idx, phys);
+        if self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0) {
             self.write_protect(idx, phys);
         }
-        self.set_writeback(idx, phys);
-        self.files.ensure(id).nr_writeback += 1;
+        self.cache.set_writeback(idx, phys);
+        self.cache.files.ensure(id).nr_writeback += 1;
         if let Some(tags) = &mut self.tags {
             tags.write_to_disk(idx, id, index);
         }
@@ -155,32 +164,27 @@ impl UsedPages {
     pub(crate) fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let FileWrite { file: id, index, pages } = *write;
         for index in index..index + pages.get() {
-            if let Some(idx) = self.orphans.take(id, index, |idx| phys.frames.word(idx).has(PageFlag::Writeback)) {
+            if let Some(idx) = self.cache.orphans.take(id, index, |idx| phys.frames.word(idx).has(PageFlag::Writeback))
+            {
                 self.end_writeback(idx, phys);
                 self.free_if_kept_by(idx, cpu, phys);
                 continue;
             }
-            let idx = self.file(id).ok().and_then(|file| file.page(index));
+            let idx = self.cache.file(id).ok().and_then(|file| file.page(index));
             let idx = idx.filter(|&idx| phys.frames.word(idx).has(PageFlag::Writeback));
             self.end_writeback(idx.unwrap_or_else(|| panic!("page {index} of {write:?} is not being written")), phys);
-            self.files.ensure(id).nr_writeback -= 1;
+            self.cache.files.ensure(id).nr_writeback -= 1;
         }
-        if self.file(id).is_ok_and(|file| file.nr_dirty > 0) {
-            self.files.enqueue(id, now);
+        if self.cache.file(id).is_ok_and(|file| file.nr_dirty > 0) {
+            self.cache.files.enqueue(id, now);
         }
         self.settle_file(id, phys);
-    }
-
-    /// Whether pages of a file, or its inode, are being written.
-    #[must_use]
-    pub fn is_being_written(&self, id: FileId) -> bool {
-        self.file(id).is_ok_and(|file| file.nr_writeback > 0 || file.inode_writes > 0)
     }
 
     /// Begins the write of a dirty inode; says whether there is one to write. The caller writes it, which most filesystems do
     /// into their log, and then calls [`Mm::inode_written`](crate::Mm::inode_written).
     pub fn start_inode_write(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
-        let Some(file) = self.files.get_mut(id).filter(|file| file.inode_dirty) else { return false };
+        let Some(file) = self.cache.files.get_mut(id).filter(|file| file.inode_dirty) else { return false };
         file.inode_dirty = false;
         file.inode_writes += 1;
         self.settle_file(id, phys);
@@ -189,10 +193,10 @@ impl UsedPages {
 
     /// Ends the write of an inode; of a file removed meanwhile nothing is left to end.
     pub(crate) fn inode_written(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
-        if !self.files.is_on_disk(id) {
+        if !self.cache.files.is_on_disk(id) {
             return;
         }
-        let file = self.files.get_mut(id).filter(|file| file.inode_writes > 0);
+        let file = self.cache.files.get_mut(id).filter(|file| file.inode_writes > 0);
         file.unwrap_or_else(|| panic!("the inode of {id:?} is not being written")).inode_writes -= 1;
         self.settle_file(id, phys);
     }

@@ -56,7 +56,7 @@ impl ShmemHole {
 }
 
 impl UsedPages {
-    /// What a write by a system call, or `fallocate`, needs for the hole at `index` of a tmpfs file, which
+    /// Need of a write by a system call, or of `fallocate`, for the hole at `index` of a tmpfs file, which
     /// [`Mm::shmem_page`] has found there, by `task` on `cpu`. No mapping advises it.
     pub(crate) fn shmem_hole(
         &mut self,
@@ -67,7 +67,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<ShmemHole, Errno> {
         let hole = ShmemHole { file, index, local: phys.node_of_cpu(cpu), search: None };
-        if self.wants_huge_page(file, index, None, phys) {
+        if self.cache.wants_huge_page(file, index, None, phys) {
             let search = self.begin_shmem_search(task.into(), PageOf::File(file, index), hole.local, phys);
             phys.counters.thp_file_fallback += u64::from(search.is_none());
             return Ok(ShmemHole { search, ..hole });
@@ -91,8 +91,8 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        self.files.get_mut(hole.file).filter(|file| file.open).ok_or(Errno::Ebadf)?;
-        if self.files.size(hole.file).is_none_or(|size| hole.index >= size.get()) {
+        self.cache.files.get_mut(hole.file).filter(|file| file.open).ok_or(Errno::Ebadf)?;
+        if self.cache.files.size(hole.file).is_none_or(|size| hole.index >= size.get()) {
             return Err(Errno::Efbig);
         }
         let idx = phys.fresh_block(page, hole.order());

@@ -12,6 +12,7 @@ use super::mount::{ShmemEnabled, ShmemHuge};
 use crate::lru_list::LruList;
 use crate::mempolicy::{PageOf, SpaceTask};
 use crate::page_cache::FileId;
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::ShmemPunch;
@@ -28,7 +29,7 @@ pub(crate) const fn huge_index(index: u64) -> u64 {
     index & !(HUGE - 1)
 }
 
-impl UsedPages {
+impl PageCache {
     /// Whether a hole at `index` of a tmpfs file is to be filled with a huge page; `vma` is the mapping of a fault.
     pub(crate) fn wants_huge_page(
         &self,
@@ -80,7 +81,9 @@ impl UsedPages {
         let file = self.file(file);
         file.is_ok_and(|file| file.first_page(from, end).is_none() && file.first_swapped(from, end).is_none())
     }
+}
 
+impl UsedPages {
     /// Whether the slot of a mapping can show a huge page of its file by one entry.
     fn can_map_huge(vma: &Vma, slot: VpnRange) -> bool {
         let lies_within = slot.intersect(vma.range) == slot;
@@ -97,18 +100,18 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
         let (slot, index) = (fault.vpn.slot(), vma.index(fault.vpn));
-        if self.files.size(file).is_none_or(|size| index >= size.get()) {
+        if self.cache.files.size(file).is_none_or(|size| index >= size.get()) {
             return FaultStep::Bus;
         }
         let copies = fault.access == Access::Write && vma.kind.is_private();
-        let head = self.shown_at(file, index, phys).and_then(|idx| self.file_huge_head(idx, phys));
+        let head = self.shown_at(file, index, phys).and_then(|idx| self.rmap.file_huge_head(idx, phys));
         match head {
             Some(head) if !copies && Self::can_map_huge(vma, slot) => {
                 self.map_file_huge(fault.space, vma, slot, head, fault.access, phys);
                 self.wrote(fault.space, fault.vpn, fault.access, phys);
                 FaultStep::Done
             }
-            None if self.wants_huge_page(file, index, Some(vma), phys) => {
+            None if self.cache.wants_huge_page(file, index, Some(vma), phys) => {
                 self.ask_huge_file_page(fault, vma, file, phys)
             }
             _ => FaultStep::NeedPage(fault),
@@ -154,8 +157,8 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) {
         let base = huge_index(index);
-        let is_beyond = self.files.size(id).is_none_or(|size| index >= size.get());
-        if is_beyond || !self.is_empty_range(id, base, base + HUGE) || self.room_for(id) < HUGE {
+        let is_beyond = self.cache.files.size(id).is_none_or(|size| index >= size.get());
+        if is_beyond || !self.cache.is_empty_range(id, base, base + HUGE) || self.cache.room_for(id) < HUGE {
             return phys.free_fresh(head, cpu);
         }
         subpages(head).for_each(|idx| self.clear_page(idx, phys));
@@ -166,16 +169,16 @@ impl UsedPages {
     /// Makes a huge page with content that of an empty range of a file.
     pub(crate) fn insert_huge_file_page(&mut self, id: FileId, base: u64, head: Idx, phys: &mut PhysMem<impl Tracer>) {
         for (index, idx) in (base..).zip(subpages(head)) {
-            self.file_mut(id).insert(index, idx);
+            self.cache.file_mut(id).insert(index, idx);
             self.rmap.set(idx, Owner::File { file: id, index });
         }
-        self.adopt_huge_file_page(head, phys);
+        self.huge.adopt_huge_file_page(head, phys);
         self.adopt_page(head, Owner::File { file: id, index: base }, LruList::InactiveAnon, phys);
         self.levels.shmem += HUGE;
-        self.charge(id, HUGE);
+        self.cache.charge(id, HUGE);
         self.levels.shmem_thps += 1;
-        if self.files.size(id).is_some_and(|size| size.get() < base + HUGE) {
-            self.queue_for_shrink(id);
+        if self.cache.files.size(id).is_some_and(|size| size.get() < base + HUGE) {
+            self.cache.queue_for_shrink(id);
         }
     }
 
@@ -198,7 +201,7 @@ impl UsedPages {
         self.disown(head, cpu, phys);
     }
 
-    /// What becomes of a huge page at `base` of which the places `[from, end)` are truncated or punched out, where nobody
+    /// Punches the places `[from, end)` out of the huge page at `base`, or truncates them, where nobody
     /// maps it any more: says whether its base pages are to be freed one by one.
     pub(crate) fn punch_huge_page(
         &mut self,

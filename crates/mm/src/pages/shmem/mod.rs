@@ -29,13 +29,14 @@ use order9_frames::Idx;
 use order9_units::{Pages, Pfn};
 
 use crate::lru_list::LruList;
+use crate::page_cache::PageCache;
 use crate::page_cache::{File, FileId, Home, PAGES_MAX};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, Owner, SpaceId, Zap};
 use crate::trace::Tracer;
 
-impl UsedPages {
+impl PageCache {
     pub(crate) fn file(&self, id: FileId) -> Result<&File, Errno> {
         self.files.get(id)
     }
@@ -52,7 +53,8 @@ impl UsedPages {
         self.create_file_on(MountId::INTERNAL, size, None, phys)
     }
 
-    /// The same on a mount of tmpfs, whose `mpol=` it begins with, within the cpuset of `creator` if there is one.
+    /// Creates a file on a mount of tmpfs. The file begins with the `mpol=` of the mount, within the cpuset of `creator` if
+    /// there is one.
     pub(crate) fn create_file_on(
         &mut self,
         mount: MountId,
@@ -63,26 +65,26 @@ impl UsedPages {
         if size > PAGES_MAX {
             return Err(Errno::Efbig);
         }
-        self.tmpfs_huge(mount).ok_or(Errno::Enoent)?;
-        let id = self.files.create(size, Home::Tmpfs(mount)).ok_or(Errno::Eagain)?;
+        self.cache.tmpfs_huge(mount).ok_or(Errno::Enoent)?;
+        let id = self.cache.files.create(size, Home::Tmpfs(mount)).ok_or(Errno::Eagain)?;
         self.rmap.make_room(phys.frames.table().len());
-        self.files.ensure(id).open = true;
+        self.cache.files.ensure(id).open = true;
         self.begin_file_policy(id, mount, creator, phys);
         Ok(id)
     }
 
     /// Fails with `EBADF` unless the file is open.
     pub(crate) fn require_open(&self, id: FileId) -> Result<(), Errno> {
-        let is_open = match self.files.is_on_disk(id) {
+        let is_open = match self.cache.files.is_on_disk(id) {
             true => self.is_open_on_disk(id),
-            false => self.file(id)?.open,
+            false => self.cache.file(id)?.open,
         };
         if is_open { Ok(()) } else { Err(Errno::Ebadf) }
     }
 
     /// Closes a tmpfs file: it goes with its last mapping, or at once if there is none.
     pub(crate) fn close_file(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
-        let file = self.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
+        let file = self.cache.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
         file.open = false;
         self.drop_if_unused(id, cpu, phys);
         Ok(())
@@ -98,8 +100,8 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        self.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
-        if self.files.size(id).is_none_or(|size| index >= size.get()) {
+        self.cache.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
+        if self.cache.files.size(id).is_none_or(|size| index >= size.get()) {
             return Err(Errno::Efbig);
         }
         let idx = phys.fresh(page);
@@ -109,16 +111,16 @@ impl UsedPages {
 
     /// Puts a fresh page into a hole within a tmpfs file; frees it where there is none, or no room for it.
     pub(crate) fn fill_hole(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        let is_beyond = self.files.size(id).is_none_or(|size| index >= size.get());
+        let is_beyond = self.cache.files.size(id).is_none_or(|size| index >= size.get());
         let is_there = |file: &File| file.page(index).is_some() || file.swapped(index).is_some();
-        if is_beyond || self.file(id).is_ok_and(is_there) || self.room_for(id) == 0 {
+        if is_beyond || self.cache.file(id).is_ok_and(is_there) || self.cache.room_for(id) == 0 {
             phys.free_fresh(idx, cpu);
             return;
         }
         self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveAnon, phys);
-        self.file_mut(id).insert(index, idx);
+        self.cache.file_mut(id).insert(index, idx);
         self.levels.shmem += 1;
-        self.charge(id, 1);
+        self.cache.charge(id, 1);
         self.clear_page(idx, phys);
     }
 
@@ -135,7 +137,7 @@ impl UsedPages {
             return Err(Errno::Efbig);
         }
         self.require_open(id)?;
-        if size < self.files.set_size(id, size) {
+        if size < self.cache.files.set_size(id, size) {
             self.unmap_file_range(id, size.get(), u64::MAX, Zap::All, cpu, phys);
             self.evict(id, size.get(), u64::MAX, cpu, phys);
             self.queue_if_longer(id, phys);
@@ -172,14 +174,14 @@ impl UsedPages {
 
     /// Nobody maps a file any more: one of tmpfs that nobody has open ends, one on disk is no longer held open by mappings.
     pub(crate) fn drop_if_unused(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        let Some(file) = self.files.get(id).ok().filter(|file| file.mapped_by.is_empty()) else { return };
-        if self.files.is_on_disk(id) {
+        let Some(file) = self.cache.files.get(id).ok().filter(|file| file.mapped_by.is_empty()) else { return };
+        if self.cache.files.is_on_disk(id) {
             self.close_by_mappings(id, phys);
         } else if !file.open {
             self.evict(id, 0, u64::MAX, cpu, phys);
-            self.forget_for_shrink(id);
-            self.forget_file_policies(id);
-            self.files.remove(id);
+            self.cache.forget_for_shrink(id);
+            self.mempolicies.forget_file_policies(id);
+            self.cache.files.remove(id);
         }
     }
 }

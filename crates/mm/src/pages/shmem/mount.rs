@@ -12,7 +12,7 @@ use order9_units::Pages;
 use super::options::{TmpfsOptions, TmpfsSize};
 use crate::mempolicy::MempolicyArgs;
 use crate::page_cache::FileId;
-use crate::pages::UsedPages;
+use crate::page_cache::PageCache;
 use crate::phys::PhysMem;
 use crate::space::Errno;
 use crate::thp::SizeShmemEnabled;
@@ -49,9 +49,9 @@ pub enum ShmemHuge {
     Never,
     /// Every new page tries to be huge.
     Always,
-    /// Those that the size of the file has room for, and what `MADV_HUGEPAGE` names.
+    /// Huge pages that the size of the file has room for, and memory that `MADV_HUGEPAGE` names.
     WithinSize,
-    /// What `MADV_HUGEPAGE` names.
+    /// Memory that `MADV_HUGEPAGE` names.
     Advise,
 }
 
@@ -69,7 +69,7 @@ pub enum ShmemEnabled {
 /// A mount.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mount {
-    pub(super) huge: ShmemHuge,
+    huge: ShmemHuge,
     /// The policy that new files begin with.
     pub(super) mpol: Option<MempolicyArgs>,
     /// The most pages that its files may hold; `None` where there is no limit.
@@ -101,7 +101,7 @@ impl Default for Mounts {
 }
 
 impl Mounts {
-    /// What holds for the files of a mount.
+    /// Rule for the files of a mount.
     pub(super) fn rule_of(&self, mount: MountId) -> ShmemEnabled {
         let own = if mount == MountId::INTERNAL { self.size_enabled } else { SizeShmemEnabled::Inherit };
         match (self.enabled, own) {
@@ -119,7 +119,7 @@ impl Mounts {
         self.all.get(usize::from(mount.0))
     }
 
-    /// How many pages files of a mount hold.
+    /// Pages that files of a mount hold.
     pub(super) fn used(&mut self, mount: MountId) -> &mut Pages {
         &mut self.all[usize::from(mount.0)].used
     }
@@ -130,7 +130,7 @@ impl Mounts {
     }
 }
 
-impl UsedPages {
+impl PageCache {
     /// Mounts tmpfs.
     pub(crate) fn mount_tmpfs(
         &mut self,

@@ -15,16 +15,16 @@ use crate::trace::Tracer;
 /// The mount option `mpol=MODE[=FLAG][:NODES]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountPolicy {
-    /// Its mode.
+    /// Mode of the policy.
     pub mode: Mode,
-    /// How its nodes follow the cpuset of whoever creates a file.
+    /// Rule by which the nodes follow the cpuset of the creator of a file.
     pub flags: ModeFlags,
     /// `None` where none are given: all with memory, for modes by turns.
     pub nodes: Option<NodeMask>,
 }
 
 impl MountPolicy {
-    /// What a file asks for on a machine whose nodes with memory are these.
+    /// Arguments of the policy that a file asks for on a machine whose nodes with memory are these.
     fn args(self, memory: NodeMask) -> MempolicyArgs {
         let all = if self.mode.interleaves() { memory } else { NodeMask::EMPTY };
         MempolicyArgs { flags: self.flags, ..MempolicyArgs::new(self.mode, self.nodes.unwrap_or(all)) }
@@ -32,7 +32,7 @@ impl MountPolicy {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// What a mount keeps of `mpol=`; `None` for `mpol=default`.
+    /// Policy that a mount keeps of `mpol=`; `None` for `mpol=default`.
     ///
     /// # Errors
     /// `EINVAL` for a mode that the kernel does not have, with too many or too few nodes, and for nodes without memory.
@@ -54,11 +54,11 @@ impl UsedPages {
         creator: Option<SpaceId>,
         phys: &PhysMem<impl Tracer>,
     ) {
-        let Some(args) = self.mounts.get(mount).and_then(|mount| mount.mpol) else { return };
+        let Some(args) = self.cache.mounts.get(mount).and_then(|mount| mount.mpol) else { return };
         let allowed =
-            creator.and_then(|space| self.mems_allowed(space, phys).ok()).unwrap_or_else(|| phys.memory_nodes());
+            creator.and_then(|space| self.spaces.mems_allowed(space, phys).ok()).unwrap_or_else(|| phys.memory_nodes());
         if let Ok(Some(policy)) = Mempolicy::new(&args, &phys.policy, allowed) {
-            self.set_whole_file_policy(file, policy);
+            self.mempolicies.set_whole_file_policy(file, policy);
         }
     }
 }

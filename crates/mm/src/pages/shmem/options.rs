@@ -1,6 +1,6 @@
-//! What a mount says of a tmpfs: `huge=`, `mpol=` and `size=`.
+//! Options of a mount of tmpfs: `huge=`, `mpol=` and `size=`.
 //!
-//! Key types: [`TmpfsOptions`] (all that is said), [`TmpfsSize`] (how much files may hold), [`ShmemHuge`].
+//! Key types: [`TmpfsOptions`] (all options), [`TmpfsSize`] (limit to the files), [`ShmemHuge`].
 
 use order9_units::{Bytes, Pages};
 
@@ -20,9 +20,9 @@ pub struct TmpfsOptions {
 /// The mount option `size=`: how much all files of a mount may hold, in memory and in swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TmpfsSize {
-    /// So much, rounded up to whole pages; as much as there is, where that is nothing.
+    /// Size in bytes, rounded up to whole pages; no limit, where that is nothing.
     Bytes(Bytes),
-    /// So many hundredths of memory.
+    /// Size in hundredths of memory.
     Percent(u64),
 }
 
@@ -44,7 +44,7 @@ impl TmpfsSize {
 }
 
 impl TmpfsOptions {
-    /// The same with this `size=`.
+    /// The options with this `size=`.
     #[must_use]
     pub const fn sized(self, size: TmpfsSize) -> Self {
         Self { size: Some(size), ..self }

@@ -1,9 +1,10 @@
-//! Where mappings of tmpfs go: so that their addresses and their places in the file can share huge pages.
+//! Addresses of mappings of tmpfs: chosen so that addresses and places in the file can share huge pages.
 
 use order9_units::Pages;
 
 use super::MountId;
 use super::mount::{ShmemEnabled, ShmemHuge};
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Backing, Errno, Place, SpaceId, VpnRange};
@@ -25,17 +26,19 @@ impl UsedPages {
         pages: Pages,
         phys: &PhysMem<impl Tracer>,
     ) -> Result<VpnRange, Errno> {
-        let plain = self.place(id, Place::Anywhere, pages, Pages::new(1))?;
-        let Some(offset) = self.congruence(backing, pages, phys) else { return Ok(plain) };
+        let plain = self.spaces.place(id, Place::Anywhere, pages, Pages::new(1))?;
+        let Some(offset) = self.cache.congruence(backing, pages, phys) else { return Ok(plain) };
         if plain.start.get() % HUGE == offset {
             return Ok(plain);
         }
-        let room = self.place(id, Place::Anywhere, pages + Pages::new(HUGE - 1), Pages::new(1));
+        let room = self.spaces.place(id, Place::Anywhere, pages + Pages::new(HUGE - 1), Pages::new(1));
         let Ok(room) = room else { return Ok(plain) };
         let forward = (offset + HUGE - room.start.get() % HUGE) % HUGE;
         Ok(VpnRange::of(room.start + Pages::new(forward), pages))
     }
+}
 
+impl PageCache {
     /// To what, modulo a huge page, the address should be congruent; `None` where it does not matter.
     fn congruence(&self, backing: Backing, pages: Pages, phys: &PhysMem<impl Tracer>) -> Option<u64> {
         let (mount, offset) = match backing {

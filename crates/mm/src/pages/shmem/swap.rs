@@ -9,13 +9,14 @@ use order9_frames::Idx;
 use order9_units::Pfn;
 
 use crate::page_cache::FileId;
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{NO_CPU, Owner};
 use crate::swap::SlotId;
 use crate::trace::Tracer;
 
-/// What a system call finds at a place of a tmpfs file.
+/// Content of a place of a tmpfs file, for a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShmemPage {
     /// A page.
@@ -30,11 +31,11 @@ impl UsedPages {
     /// Takes an unmapped page of a tmpfs file out of it, into the swap cache; says whether there was a slot for it.
     pub(crate) fn shmem_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
         let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        if !self.add_to_swap(idx, phys) {
+        if !self.swap.add_to_swap(idx, phys) {
             return false;
         }
         let slot = self.swap.of(idx);
-        self.file_mut(file).take_to_swap(index, slot);
+        self.cache.file_mut(file).take_to_swap(index, slot);
         self.swap.slot(slot).entries += 1;
         self.levels.shmem -= 1;
         self.rmap.set(idx, Owner::SwapCache);
@@ -43,33 +44,26 @@ impl UsedPages {
 
     /// The page at a place of a file; one of tmpfs is moved back from the swap cache.
     pub(crate) fn shown_at(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
-        let file = self.file(id).ok()?;
+        let file = self.cache.file(id).ok()?;
         file.page(index).or_else(|| self.shmem_from_swap_cache(id, index, phys))
     }
 
     fn shmem_from_swap_cache(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
-        let slot = self.swapped_at(id, index)?;
+        let slot = self.cache.swapped_at(id, index)?;
         let idx = self.swap.page(slot)?;
-        self.note_swap_cache_hit(slot, phys);
-        self.file_mut(id).insert(index, idx);
+        self.swap.note_swap_cache_hit(slot, phys);
+        self.cache.file_mut(id).insert(index, idx);
         self.rmap.set(idx, Owner::File { file: id, index });
         self.levels.shmem += 1;
         self.drop_swap_entry(slot, NO_CPU, phys);
         Some(idx)
     }
 
-    /// The slot that a place of a tmpfs file names.
-    pub(crate) fn swapped_at(&self, id: FileId, index: u64) -> Option<SlotId> {
-        if self.files.is_on_disk(id) {
-            return None;
-        }
-        self.file(id).ok()?.swapped(index)
-    }
-
-    /// What is at `index` of a tmpfs file, for a read or write by a system call. What was swapped out and is still in memory
+    /// Page at `index` of a tmpfs file, for a read or write by a system call. A page that was swapped out and is still in
+    /// memory
     /// is the file's again.
     pub(crate) fn shmem_page(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> ShmemPage {
-        match (self.shown_at(id, index, phys), self.swapped_at(id, index)) {
+        match (self.shown_at(id, index, phys), self.cache.swapped_at(id, index)) {
             (Some(idx), _) => ShmemPage::Present(phys.frames.pfn(idx)),
             (None, Some(slot)) => ShmemPage::Swapped(slot),
             (None, None) => ShmemPage::Hole,
@@ -88,7 +82,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) {
         let idx = phys.fresh(page);
-        if self.swapped_at(id, index) == Some(slot) && self.swap.page(slot).is_none() {
+        if self.cache.swapped_at(id, index) == Some(slot) && self.swap.page(slot).is_none() {
             self.finish_swap_in(slot, idx, phys);
             self.shmem_from_swap_cache(id, index, phys);
         } else {
@@ -105,10 +99,20 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) {
-        while let Some((at, slot)) = self.file(id).ok().and_then(|file| file.first_swapped(index, end)) {
-            self.file_mut(id).forget_swapped(at);
-            self.uncharge(id, 1);
+        while let Some((at, slot)) = self.cache.file(id).ok().and_then(|file| file.first_swapped(index, end)) {
+            self.cache.file_mut(id).forget_swapped(at);
+            self.cache.uncharge(id, 1);
             self.drop_swap_entry(slot, cpu, phys);
         }
+    }
+}
+
+impl PageCache {
+    /// The slot that a place of a tmpfs file names.
+    pub(crate) fn swapped_at(&self, id: FileId, index: u64) -> Option<SlotId> {
+        if self.files.is_on_disk(id) {
+            return None;
+        }
+        self.file(id).ok()?.swapped(index)
     }
 }

@@ -4,9 +4,9 @@ use order9_frames::Gfp;
 use order9_units::NodeId;
 
 use super::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
-use crate::Mm;
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::reclaimer::Reclaimer;
-use crate::space::NO_CPU;
 use crate::trace::Tracer;
 
 /// A round that frees no more objects than this is the last one of its node.
@@ -37,34 +37,26 @@ impl Round {
 
 impl DropSlab {
     /// Begins, on behalf of `cpu`; counts as `drop_slab`.
-    pub fn new<T: Tracer>(mm: &mut Mm<T>, cpu: usize) -> Self {
-        mm.phys.counters.drop_slab += 1;
+    pub fn new(cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Self {
+        phys.counters.drop_slab += 1;
         Self { cpu, round: Round::new(NodeId(0), FEW, cpu), total: Shrunk::default() }
     }
 
     /// Advances by at most one batch.
-    pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>) -> ShrinkStep {
-        let Shrunk { objects, pages } = match self.round.run.step(mm) {
+    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> ShrinkStep {
+        let Shrunk { objects, pages } = match self.round.run.step(pages, phys) {
             ShrinkStep::Done(shrunk) => shrunk,
             step => return step,
         };
         self.total.objects += objects;
         self.total.pages += pages;
         let Round { node, few, .. } = self.round;
-        let again = if mm.phys.policy.reclaim.drop_slab_doubles { few.saturating_mul(2) } else { few };
+        let again = if phys.policy.reclaim.drop_slab_doubles { few.saturating_mul(2) } else { few };
         let (node, few) = if objects > few { (node, again) } else { (NodeId(node.0 + 1), FEW) };
-        if node.index() >= mm.phys.frames.nodes().len() {
+        if node.index() >= phys.frames.nodes().len() {
             return ShrinkStep::Done(self.total);
         }
         self.round = Round::new(node, few, self.cpu);
         ShrinkStep::Progress
-    }
-}
-
-impl<T: Tracer> Mm<T> {
-    /// Drops all slab that can be dropped, to the end, as [`DropSlab`] does in steps.
-    pub fn drop_slab(&mut self) {
-        let mut run = DropSlab::new(self, NO_CPU);
-        while run.step(self) == ShrinkStep::Progress {}
     }
 }

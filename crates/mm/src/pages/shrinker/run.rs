@@ -4,8 +4,9 @@ use order9_frames::Gfp;
 use order9_units::NodeId;
 
 use super::{LruScan, ShrinkPlan, ShrinkerKind, Shrunk};
-use crate::Mm;
 use crate::fs_cache::{FsScan, ScanStep};
+use crate::pages::UsedPages;
+use crate::phys::PhysMem;
 use crate::reclaimer::Reclaimer;
 use crate::trace::{Event, Tracer};
 
@@ -85,51 +86,50 @@ impl ShrinkSlab {
     }
 
     /// Advances by at most one batch.
-    pub fn step<T: Tracer>(&mut self, mm: &mut Mm<T>) -> ShrinkStep {
-        let Some(mut call) = self.now.take() else { return self.begin(mm) };
+    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> ShrinkStep {
+        let Some(mut call) = self.now.take() else { return self.begin(pages, phys) };
         let batch = match call.batch.take() {
             Some(batch) => Some(batch),
-            None => self.next_batch(mm, &call.plan),
+            None => self.next_batch(&call.plan, pages),
         };
         let Some(mut batch) = batch else {
-            self.end(mm, &call);
+            self.end(&call, pages, phys);
             return ShrinkStep::Progress;
         };
         let step = match &mut batch.scan {
-            Scan::Fs(scan) => mm.pages.fs_scan(scan, &mut call.freed, self.control.cpu, &mut mm.phys),
+            Scan::Fs(scan) => pages.fs_scan(scan, &mut call.freed, self.control.cpu, phys),
             Scan::Splits(0) | Scan::ShmemSplits(0) => ScanStep::Done,
             Scan::Splits(left) => {
                 *left -= 1;
-                call.freed.objects +=
-                    u64::from(mm.pages.split_deferred(self.control.node, self.control.cpu, &mut mm.phys));
+                call.freed.objects += u64::from(pages.split_deferred(self.control.node, self.control.cpu, phys));
                 call.batch = Some(batch);
                 self.now = Some(call);
                 return ShrinkStep::Progress;
             }
             Scan::ShmemSplits(left) => {
                 *left -= 1;
-                call.freed.objects += u64::from(mm.pages.shrink_shmem(self.control.cpu, &mut mm.phys));
+                call.freed.objects += u64::from(pages.shrink_shmem(self.control.cpu, phys));
                 call.batch = Some(batch);
                 self.now = Some(call);
                 return ShrinkStep::Progress;
             }
             Scan::HugeZeroPage => {
-                call.freed.objects += mm.pages.shrink_huge_zero(self.control.cpu, &mut mm.phys);
+                call.freed.objects += pages.shrink_huge_zero(self.control.cpu, phys);
                 ScanStep::Done
             }
         };
         let step = match step {
             ScanStep::Invalidated(pages) => {
                 match self.control.by {
-                    Reclaimer::Kswapd => mm.phys.counters.kswapd_inodesteal += pages,
-                    Reclaimer::Direct => mm.phys.counters.pginodesteal += pages,
+                    Reclaimer::Kswapd => phys.counters.kswapd_inodesteal += pages,
+                    Reclaimer::Direct => phys.counters.pginodesteal += pages,
                 }
                 call.batch = Some(batch);
                 ShrinkStep::Progress
             }
             ScanStep::Done => {
                 call.plan.done(batch.objects);
-                mm.phys.counters.slabs_scanned += batch.objects;
+                phys.counters.slabs_scanned += batch.objects;
                 ShrinkStep::Progress
             }
         };
@@ -138,29 +138,28 @@ impl ShrinkSlab {
     }
 
     /// Plans the call of the next shrinker.
-    fn begin<T: Tracer>(&mut self, mm: &mut Mm<T>) -> ShrinkStep {
+    fn begin(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> ShrinkStep {
         let ShrinkControl { node, gfp, priority, lru, .. } = self.control;
-        let Some(shrinker) =
-            mm.pages.shrinkers.get_mut(self.at).filter(|shrinker| node.index() < shrinker.deferred.len())
+        let Some(shrinker) = pages.shrinkers.get_mut(self.at).filter(|shrinker| node.index() < shrinker.deferred.len())
         else {
             return ShrinkStep::Done(self.total);
         };
         let (kind, cost) = (shrinker.kind, shrinker.cost);
         let freeable = match kind {
-            ShrinkerKind::Superblock => mm.pages.fs_freeable(node, &mm.phys),
-            ShrinkerKind::DeferredSplit => mm.pages.deferred_splits(node),
-            ShrinkerKind::Shmem => mm.pages.shmem_shrinkable(),
+            ShrinkerKind::Superblock => pages.fs_freeable(node, phys),
+            ShrinkerKind::DeferredSplit => pages.huge.deferred_splits(node),
+            ShrinkerKind::Shmem => pages.cache.shmem_shrinkable(),
             // It knows no nodes, and is asked with the first.
-            ShrinkerKind::HugeZeroPage if node == NodeId(0) => mm.pages.huge_zero_freeable(),
+            ShrinkerKind::HugeZeroPage if node == NodeId(0) => pages.huge.huge_zero_freeable(),
             ShrinkerKind::HugeZeroPage => 0,
         };
         if freeable == 0 {
             self.at += 1;
             return ShrinkStep::Progress;
         }
-        let deferred = core::mem::take(&mut mm.pages.shrinkers[self.at].deferred[node.index()]);
-        let plan = ShrinkPlan::new(cost, freeable, deferred, priority, lru, &mm.phys.policy.reclaim);
-        mm.phys.trace(|| Event::ShrinkSlabStart {
+        let deferred = core::mem::take(&mut pages.shrinkers[self.at].deferred[node.index()]);
+        let plan = ShrinkPlan::new(cost, freeable, deferred, priority, lru, &phys.policy.reclaim);
+        phys.trace(|| Event::ShrinkSlabStart {
             shrinker: kind,
             node,
             deferred,
@@ -175,28 +174,28 @@ impl ShrinkSlab {
     }
 
     /// The next batch; `None` when the rest is put off, or the shrinker stops because of the flags of the request.
-    fn next_batch<T: Tracer>(&self, mm: &Mm<T>, plan: &ShrinkPlan) -> Option<Batch> {
+    fn next_batch(&self, plan: &ShrinkPlan, pages: &UsedPages) -> Option<Batch> {
         let objects = plan.next_batch()?;
-        let scan = match mm.pages.shrinkers[self.at].kind {
+        let scan = match pages.shrinkers[self.at].kind {
             ShrinkerKind::Superblock | ShrinkerKind::Shmem if !self.control.gfp.has(Gfp::FS) => return None,
-            ShrinkerKind::Superblock => Scan::Fs(mm.pages.fs.as_ref()?.scan(self.control.node, objects)),
-            ShrinkerKind::DeferredSplit => Scan::Splits(objects.min(mm.pages.deferred_splits(self.control.node))),
+            ShrinkerKind::Superblock => Scan::Fs(pages.fs.as_ref()?.scan(self.control.node, objects)),
+            ShrinkerKind::DeferredSplit => Scan::Splits(objects.min(pages.huge.deferred_splits(self.control.node))),
             ShrinkerKind::HugeZeroPage => Scan::HugeZeroPage,
-            ShrinkerKind::Shmem => Scan::ShmemSplits(objects.min(mm.pages.shmem_shrinkable())),
+            ShrinkerKind::Shmem => Scan::ShmemSplits(objects.min(pages.cache.shmem_shrinkable())),
         };
         Some(Batch { scan, objects })
     }
 
     /// Ends the call of a shrinker and leaves the rest of its work for later.
-    fn end<T: Tracer>(&mut self, mm: &mut Mm<T>, call: &Call) {
+    fn end(&mut self, call: &Call, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) {
         let node = self.control.node;
-        let left = call.plan.left_over(mm.phys.policy.reclaim.slab_deferred);
-        let shrinker = &mut mm.pages.shrinkers[self.at];
+        let left = call.plan.left_over(phys.policy.reclaim.slab_deferred);
+        let shrinker = &mut pages.shrinkers[self.at];
         // Others may have been called meanwhile and have put off work of their own.
         let new_deferred = shrinker.deferred[node.index()].saturating_add(left);
         shrinker.deferred[node.index()] = new_deferred;
         let kind = shrinker.kind;
-        mm.phys.trace(|| Event::ShrinkSlabEnd {
+        phys.trace(|| Event::ShrinkSlabEnd {
             shrinker: kind,
             node,
             freed: call.freed.objects,

@@ -32,7 +32,7 @@ fn with_files(files: u64) -> Mm {
 fn shrink(mm: &mut Mm, control: ShrinkControl) -> Shrunk {
     let mut run = ShrinkSlab::new(control);
     loop {
-        match run.step(mm) {
+        match run.step(&mut mm.pages, &mut mm.phys) {
             ShrinkStep::Progress => {}
             ShrinkStep::Done(shrunk) => return shrunk,
         }
@@ -47,16 +47,16 @@ fn deferred(mm: &Mm) -> u64 {
 fn a_call_frees_objects_in_order_and_counts_the_frames_that_came_with_them() {
     let mut mm = with_files(2_100);
     let (before, free) = (
-        mm.pages.slab_levels(NODE).reclaimable,
-        mm.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count(),
+        mm.pages.slab.slab_levels(NODE).reclaimable,
+        mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count(),
     );
     let shrunk = shrink(&mut mm, control(0));
     mm.check().expect("every law holds");
     // Twice 2100 in whole batches; the first ones meet dentries, and as inodes are left behind, those.
     assert_eq!(mm.counters().slabs_scanned, 4_096);
-    assert_eq!(before - mm.pages.slab_levels(NODE).reclaimable, shrunk.pages);
+    assert_eq!(before - mm.pages.slab.slab_levels(NODE).reclaimable, shrunk.pages);
     assert_eq!(mm.counters().slab_pages_freed, shrunk.pages);
-    let now = mm.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count();
+    let now = mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count();
     assert_eq!(now - free, shrunk.pages);
     assert!(shrunk.objects > 3_000 && shrunk.pages > 100, "{shrunk:?}");
 }
@@ -114,7 +114,7 @@ fn page_cache_dropped_with_inodes_is_counted_by_who_reclaims() {
         for _ in 0..3 {
             let mut run = ShrinkSlab::new(ShrinkControl { by, ..control(0) });
             loop {
-                match run.step(&mut mm) {
+                match run.step(&mut mm.pages, &mut mm.phys) {
                     ShrinkStep::Progress => {}
                     ShrinkStep::Done(shrunk) => break pages += shrunk.pages,
                 }
@@ -131,9 +131,9 @@ fn page_cache_dropped_with_inodes_is_counted_by_who_reclaims() {
 fn a_call_is_traced_as_on_linux() {
     let mut mm = with_files(4_096).with_tracer(Vec::new());
     let mut run = ShrinkSlab::new(control(3));
-    while !matches!(run.step(&mut mm), ShrinkStep::Done(_)) {}
+    while !matches!(run.step(&mut mm.pages, &mut mm.phys), ShrinkStep::Done(_)) {}
     let shrinking = |event: &&Event| matches!(event, Event::ShrinkSlabStart { .. } | Event::ShrinkSlabEnd { .. });
-    let events: Vec<_> = mm.tracer_mut().iter().filter(shrinking).copied().collect();
+    let events: Vec<_> = mm.phys.tracer_mut().iter().filter(shrinking).copied().collect();
     let (shrinker, node) = (ShrinkerKind::Superblock, NODE);
     let start = Event::ShrinkSlabStart {
         shrinker,
@@ -156,9 +156,9 @@ fn dropping_slab_leaves_what_is_in_use() {
         mm.phys.policy.reclaim.drop_slab_doubles = doubles;
         let held = mm.fs_create(Pages::new(8)).expect("there is room");
         mm.fs_open_fast(held, &KERNEL);
-        let mut drop = DropSlab::new(&mut mm, 0);
+        let mut drop = DropSlab::new(0, &mut mm.phys);
         let dropped = loop {
-            match drop.step(&mut mm) {
+            match drop.step(&mut mm.pages, &mut mm.phys) {
                 ShrinkStep::Done(dropped) => break dropped,
                 step => assert_eq!(step, ShrinkStep::Progress),
             }
@@ -166,7 +166,7 @@ fn dropping_slab_leaves_what_is_in_use() {
         assert_eq!((dropped.objects, mm.counters().drop_slab), (6_000, 1));
         assert_eq!(mm.pages.is_cached(held), Some((true, true)));
         // What is left pins two slabs, and a few empty ones stay with their caches.
-        assert!(mm.pages.slab_levels(NODE).reclaimable <= 6 * (8 + 1), "{:?}", mm.pages.slab_levels(NODE));
+        assert!(mm.pages.slab.slab_levels(NODE).reclaimable <= 6 * (8 + 1), "{:?}", mm.pages.slab.slab_levels(NODE));
         mm.check().expect("every law holds");
     }
 }
@@ -194,7 +194,7 @@ fn files_and_shrinkers_that_take_turns_keep_every_law() {
             }
             if step % 5 == 0 {
                 let run = &mut runs[random.below(2) as usize];
-                if let ShrinkStep::Done(_) = run.step(&mut mm) {
+                if let ShrinkStep::Done(_) = run.step(&mut mm.pages, &mut mm.phys) {
                     *run = ShrinkSlab::new(control(random.below(4) as u8));
                 }
             }

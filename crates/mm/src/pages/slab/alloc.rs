@@ -8,17 +8,18 @@ use super::{CacheError, CacheId, CacheSpec, KmemCache, Object, SlabError, SlabLe
 use crate::alloc_error::AllocError;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::slab::SlabMemory;
 use crate::space::Owner;
 use crate::trace::Tracer;
 
-/// How the allocation of an object goes on.
+/// Next step of the allocation of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectStep {
     /// Here it is.
     Done(Object),
     /// No slab has room: allocate [`NewSlab::request`] and pass the answer to [`Mm::kmem_cache_give`](crate::Mm::kmem_cache_give).
     NeedPage(NewSlab),
-    /// It failed.
+    /// The allocation failed.
     Failed(SlabError),
 }
 
@@ -32,7 +33,7 @@ pub struct NewSlab {
     may_shrink: bool,
 }
 
-/// How full a slab cache is.
+/// Fill of a slab cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlabCacheUse {
     /// The cache.
@@ -81,32 +82,6 @@ impl UsedPages {
         Ok(id)
     }
 
-    /// Allocates an object: from a slab with room on the node of `asked`, then on the nearest other one, as with
-    /// `remote_node_defrag_ratio` at its default. Where there is none, it says what it needs.
-    pub(crate) fn kmem_cache_alloc(
-        &mut self,
-        cache: CacheId,
-        asked: &Request,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> ObjectStep {
-        let Some(found) = self.slab.caches.get_mut(cache.index()) else {
-            return ObjectStep::Failed(SlabError::NoSuchCache(cache));
-        };
-        if asked.node.index() >= phys.frames.nodes().len() {
-            return ObjectStep::Failed(SlabError::NoPage(AllocError::NoSuchNode(asked.node)));
-        }
-        phys.work.slab_objects += 1;
-        let mut near =
-            core::iter::once(asked.node).chain(phys.frames.fallback_list(asked.node).iter().map(|zone| zone.node));
-        if let Some(number) = near.find_map(|node| found.take(node)) {
-            return ObjectStep::Done(Object { cache, number });
-        }
-        let CacheSpec { order, reclaimable, .. } = found.spec;
-        let gfp = if reclaimable { asked.gfp | Gfp::RECLAIMABLE } else { asked.gfp };
-        let may_shrink = order > found.min_order;
-        ObjectStep::NeedPage(NewSlab { cache, asked: Request { gfp, ..*asked }, order, may_shrink })
-    }
-
     /// Hands in what the allocation of [`NewSlab::request`] came to.
     pub(crate) fn kmem_cache_give(
         &mut self,
@@ -130,7 +105,7 @@ impl UsedPages {
         asked: &Request,
         phys: &mut PhysMem<impl Tracer>,
     ) -> ObjectStep {
-        let mut step = self.kmem_cache_alloc(cache, asked, phys);
+        let mut step = self.slab.kmem_cache_alloc(cache, asked, phys);
         while let ObjectStep::NeedPage(need) = step {
             match self.alloc_fast(&need.request(), phys) {
                 Err(AllocError::NoneAboveWatermark) if need.is_last_try() => break,
@@ -160,29 +135,6 @@ impl UsedPages {
         Ok(frames)
     }
 
-    /// Frames of slabs of a node; none of a node that does not exist.
-    #[must_use]
-    pub fn slab_levels(&self, node: NodeId) -> SlabLevels {
-        self.slab.levels.get(node.index()).copied().unwrap_or_default()
-    }
-
-    /// All slab levels of the machine.
-    #[must_use]
-    pub fn slab_total(&self) -> SlabLevels {
-        self.slab.total()
-    }
-
-    /// Slab caches, oldest first.
-    pub fn slab_caches(&self) -> impl DoubleEndedIterator<Item = SlabCacheUse> {
-        self.slab.caches.iter().map(|cache| SlabCacheUse {
-            spec: cache.spec,
-            objects: cache.objects(),
-            capacity: cache.slabs().map(|(_, slab)| cache.capacity(slab.order)).sum(),
-            objects_per_slab: cache.per_slab,
-            slabs: cache.slab_count(),
-        })
-    }
-
     fn add_slab(&mut self, need: &NewSlab, page: Pfn, phys: &mut PhysMem<impl Tracer>) -> Object {
         let (frame, word) = phys.frames.live(page).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
         assert!(
@@ -195,7 +147,58 @@ impl UsedPages {
         let (slab, number) = cache.add_slab(frame, need.order, node);
         *self.slab.levels[node.index()].of_mut(&cache.spec) += need.order.pages().get();
         self.slab.blocks.add(frame, need.order);
-        self.adopt(frame, Owner::Slab { cache: need.cache, slab }, phys);
+        self.rmap.adopt(frame, Owner::Slab { cache: need.cache, slab }, phys);
         Object { cache: need.cache, number }
+    }
+}
+
+impl SlabMemory {
+    /// Allocates an object: from a slab with room on the node of `asked`, then on the nearest other one, as with
+    /// `remote_node_defrag_ratio` at its default. Where there is none, it says what it needs.
+    pub(crate) fn kmem_cache_alloc(
+        &mut self,
+        cache: CacheId,
+        asked: &Request,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> ObjectStep {
+        let Some(found) = self.caches.get_mut(cache.index()) else {
+            return ObjectStep::Failed(SlabError::NoSuchCache(cache));
+        };
+        if asked.node.index() >= phys.frames.nodes().len() {
+            return ObjectStep::Failed(SlabError::NoPage(AllocError::NoSuchNode(asked.node)));
+        }
+        phys.work.slab_objects += 1;
+        let mut near =
+            core::iter::once(asked.node).chain(phys.frames.fallback_list(asked.node).iter().map(|zone| zone.node));
+        if let Some(number) = near.find_map(|node| found.take(node)) {
+            return ObjectStep::Done(Object { cache, number });
+        }
+        let CacheSpec { order, reclaimable, .. } = found.spec;
+        let gfp = if reclaimable { asked.gfp | Gfp::RECLAIMABLE } else { asked.gfp };
+        let may_shrink = order > found.min_order;
+        ObjectStep::NeedPage(NewSlab { cache, asked: Request { gfp, ..*asked }, order, may_shrink })
+    }
+
+    /// Frames of slabs of a node; none of a node that does not exist.
+    #[must_use]
+    pub fn slab_levels(&self, node: NodeId) -> SlabLevels {
+        self.levels.get(node.index()).copied().unwrap_or_default()
+    }
+
+    /// All slab levels of the machine.
+    #[must_use]
+    pub fn slab_total(&self) -> SlabLevels {
+        self.total()
+    }
+
+    /// Slab caches, oldest first.
+    pub fn slab_caches(&self) -> impl DoubleEndedIterator<Item = SlabCacheUse> {
+        self.caches.iter().map(|cache| SlabCacheUse {
+            spec: cache.spec,
+            objects: cache.objects(),
+            capacity: cache.slabs().map(|(_, slab)| cache.capacity(slab.order)).sum(),
+            objects_per_slab: cache.per_slab,
+            slabs: cache.slab_count(),
+        })
     }
 }

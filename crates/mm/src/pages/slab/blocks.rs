@@ -1,4 +1,4 @@
-//! Which pageblocks hold slab.
+//! Pageblocks that hold slab.
 
 use alloc::vec::Vec;
 

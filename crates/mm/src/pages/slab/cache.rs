@@ -63,11 +63,11 @@ pub(crate) struct Partial {
     pub(crate) count: u32,
 }
 
-/// What became of the slab of an object that was freed.
+/// Fate of the slab of an object that was freed.
 pub(super) enum Freed {
-    /// It stays.
+    /// The slab stays.
     Kept,
-    /// It is out of use: its pages go back.
+    /// The slab is out of use: its pages go back.
     Empty(Idx),
 }
 

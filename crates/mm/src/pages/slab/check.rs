@@ -8,7 +8,9 @@ use order9_frames::{FrameState, Idx, Verdict, require};
 use super::{CacheId, KmemCache, Slab, SlabBlocks, SlabLevels};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::slab::SlabMemory;
 use crate::space::Owner;
+use crate::space::Rmap;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -19,7 +21,7 @@ impl UsedPages {
         for (id, cache) in (0..).map(CacheId).zip(&self.slab.caches) {
             let (mut slabs, mut objects) = (0, 0);
             for (number, slab) in cache.slabs() {
-                self.check_one_slab(id, cache, number, slab, phys)?;
+                self.rmap.check_one_slab(id, cache, number, slab, phys)?;
                 blocks.add(slab.frame, slab.order);
                 *levels[usize::from(slab.node)].of_mut(&cache.spec) += slab.order.pages().get();
                 slabs += 1;
@@ -38,12 +40,16 @@ impl UsedPages {
             format!("{levels:?} by slabs, {:?} counted", self.slab.levels)
         })
     }
+}
 
+impl SlabMemory {
     /// Whether `owner`, as `idx` names it, knows that frame as its own.
     pub(crate) fn slab_has(&self, cache: CacheId, slab: u32, idx: Idx) -> bool {
-        self.slab.cache(cache).is_ok_and(|cache| cache.slab(slab).is_some_and(|slab| slab.frame == idx))
+        self.cache(cache).is_ok_and(|cache| cache.slab(slab).is_some_and(|slab| slab.frame == idx))
     }
+}
 
+impl Rmap {
     fn check_one_slab(
         &self,
         id: CacheId,
@@ -53,7 +59,7 @@ impl UsedPages {
         phys: &PhysMem<impl Tracer>,
     ) -> Verdict {
         let place = || format!("slab {number} of {}", cache.spec.name);
-        let (state, owner) = (phys.frames.word(slab.frame).state(), self.rmap.owner(slab.frame));
+        let (state, owner) = (phys.frames.word(slab.frame).state(), self.owner(slab.frame));
         let owned = owner == Owner::Slab { cache: id, slab: number };
         require(
             state == FrameState::Allocated { order: slab.order } && owned,

@@ -25,7 +25,7 @@ use crate::alloc_error::AllocError;
 pub(crate) use blocks::SlabBlocks;
 pub(crate) use cache::{KmemCache, Slab};
 
-/// What a cache holds.
+/// Kind of object that a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSpec {
     /// Name in /proc/slabinfo.
@@ -67,9 +67,9 @@ impl CacheId {
 /// One object. The number of a freed object is given to a later one of the same cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Object {
-    /// Its cache.
+    /// Cache of the object.
     pub cache: CacheId,
-    /// Its number there.
+    /// Number of the object in its cache.
     pub number: u32,
 }
 
@@ -112,7 +112,7 @@ impl SlabLevels {
 
 /// All slab caches of a machine.
 #[derive(Clone)]
-pub(crate) struct SlabMemory {
+pub struct SlabMemory {
     pub(crate) caches: Vec<KmemCache>,
     /// By node.
     pub(crate) levels: Vec<SlabLevels>,

@@ -46,7 +46,7 @@ fn free(mm: &mut Mm, object: Object) -> u64 {
     mm.kmem_cache_free(object, 0).expect("the object lives")
 }
 
-/// The same numbers on every machine.
+/// Source of the same numbers on every machine.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -101,7 +101,7 @@ fn one_live_object_pins_all_frames_of_its_slab() {
     let mut mm = machine(1);
     let cache = create(&mut mm, CacheSpec::EXT4_INODE);
     let objects: Vec<_> = (0..30 * 7).map(|_| take(&mut mm, cache)).collect();
-    assert_eq!(mm.pages.slab_levels(NodeId(0)).reclaimable, 7 * 8);
+    assert_eq!(mm.pages.slab.slab_levels(NodeId(0)).reclaimable, 7 * 8);
     // Five slabs with room stay, empty or not; the others go with their last object.
     for slab in objects.chunks(30) {
         assert!(slab[1..].iter().all(|&object| free(&mut mm, object) == 0));
@@ -148,9 +148,9 @@ fn the_preferred_order_is_tried_without_reclaim_and_then_the_smallest_one() {
     for _ in 1..4 {
         take(&mut mm, cache);
     }
-    assert_eq!(mm.pages.slab_levels(NodeId(0)).reclaimable, 1, "four inodes fit a page");
+    assert_eq!(mm.pages.slab.slab_levels(NodeId(0)).reclaimable, 1, "four inodes fit a page");
     take(&mut mm, cache);
-    assert_eq!(mm.pages.slab_levels(NodeId(0)).reclaimable, 9);
+    assert_eq!(mm.pages.slab.slab_levels(NodeId(0)).reclaimable, 9);
     mm.check().expect("every law holds");
     let refused = mm.kmem_cache_give(&second, Err(AllocError::NoZone));
     assert_eq!(refused, ObjectStep::Failed(SlabError::NoPage(AllocError::NoZone)));
@@ -180,7 +180,10 @@ fn slabs_of_other_nodes_serve_before_new_ones_are_made() {
     let far = Request { node: NodeId(1), ..KERNEL };
     assert!(matches!(mm.kmem_cache_alloc_fast(cache, &far), ObjectStep::Done(_)));
     assert!(matches!(mm.kmem_cache_alloc(cache, &KERNEL), ObjectStep::Done(_)));
-    assert_eq!((mm.pages.slab_levels(NodeId(0)).reclaimable, mm.pages.slab_levels(NodeId(1)).reclaimable), (0, 1));
+    assert_eq!(
+        (mm.pages.slab.slab_levels(NodeId(0)).reclaimable, mm.pages.slab.slab_levels(NodeId(1)).reclaimable),
+        (0, 1)
+    );
     mm.check().expect("every law holds");
 }
 
@@ -225,7 +228,7 @@ fn left_after_freeing(percent: usize) -> u64 {
         free(&mut mm, object);
     }
     mm.check().expect("every law holds");
-    mm.pages.slab_levels(NodeId(0)).reclaimable * 1_000 / 4_000
+    mm.pages.slab.slab_levels(NodeId(0)).reclaimable * 1_000 / 4_000
 }
 
 #[test]

@@ -8,14 +8,16 @@ use order9_units::{Order, Pages};
 
 use super::pte::{Pte, PteFlag, PteKind};
 use super::{Mapping, Owner, Prot, Rss, Space, SpaceId, TASK_END, UserLevels, Vma, VmaKind, Vpn, VpnRange};
+use crate::page_cache::PageCache;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::huge_index;
+use crate::space::Rmap;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
 
-/// What the page tables of all spaces add up to.
+/// Sums over the page tables of all spaces.
 #[derive(Default)]
 struct Seen {
     /// Entries that map an anonymous page.
@@ -31,15 +33,15 @@ impl UsedPages {
     /// Checks every law of spaces and files.
     pub(crate) fn check_user(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut seen = Seen::default();
-        for (id, space) in self.spaces() {
+        for (id, space) in self.spaces.iter() {
             self.check_vmas(id, space)?;
             self.check_space(id, space, &mut seen, phys)?;
         }
-        self.check_files_in_swap(&mut seen)?;
+        self.cache.check_files_in_swap(&mut seen)?;
         self.check_swap(&seen.swap_entries, phys)?;
         self.check_files(&seen, phys)?;
         self.check_owners(&seen, phys)?;
-        self.check_driver_pages(phys)?;
+        self.drivers.check_driver_pages(phys)?;
         self.check_thp(phys)?;
         self.check_hugetlb(phys)?;
         self.tags.as_ref().map_or(Ok(()), |tags| self.check_tags(tags, phys))
@@ -59,15 +61,17 @@ impl UsedPages {
             let known = match vma.kind {
                 VmaKind::Anon | VmaKind::Hugetlb { .. } => true,
                 VmaKind::File { file, .. } => {
-                    self.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
+                    self.cache.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
                 }
             };
             require(known, "a file knows its mappings", || format!("{id:?}: {vma:?} is unknown to its file"))?;
             end = own_end;
         }
-        require(space.vmas.len() <= self.map_limit.highest + 1, "a space has at most vm.max_map_count mappings", || {
-            format!("{id:?}: {}", space.vmas.len())
-        })
+        require(
+            space.vmas.len() <= self.spaces.map_limit.highest + 1,
+            "a space has at most vm.max_map_count mappings",
+            || format!("{id:?}: {}", space.vmas.len()),
+        )
     }
 
     /// Walks a page table.
@@ -76,7 +80,7 @@ impl UsedPages {
         for (_, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
             tables += u64::from(huge.deposit.is_some());
             let pages = huge.head().map_or(0, |_| Order::PAGEBLOCK.pages().get());
-            *if self.is_of_file(huge, phys) { &mut rss.shmem_pages } else { &mut rss.anon_pages } += pages;
+            *if self.rmap.is_of_file(huge, phys) { &mut rss.shmem_pages } else { &mut rss.anon_pages } += pages;
         }
         for (slot, table) in space.table.tables(VpnRange::new(Vpn::new(0), TASK_END)) {
             tables += 1;
@@ -134,7 +138,7 @@ impl UsedPages {
             "an entry is accessible as its mapping is",
             || format!("{at:?}: {:?}, mapping {:?}", pte.has(PteFlag::Access), vma.prot),
         )?;
-        self.check_hinting(at, pte)?;
+        self.balancing.check_hinting(at, pte)?;
         require(!writable || vma.prot.has(Prot::WRITE), "an entry is writable only if its mapping is", || {
             format!("{at:?} in {:?}", vma.prot)
         })?;
@@ -144,12 +148,12 @@ impl UsedPages {
             });
         };
         let (pfn, word, owner) = (phys.frames.pfn(idx), phys.frames.word(idx), self.rmap.owner(idx));
-        let subpage = self.huge_head(idx, phys).or_else(|| self.file_huge_head(idx, phys)).is_some();
+        let subpage = self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)).is_some();
         let live = subpage || word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
         require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
         match owner {
             Owner::File { file, index } => {
-                let on_disk = self.files.is_on_disk(file);
+                let on_disk = self.cache.files.is_on_disk(file);
                 *if on_disk { &mut rss.file_pages } else { &mut rss.shmem_pages } += 1;
                 let noticed = !on_disk || !writable || word.has(PageFlag::Dirty);
                 require(noticed, "a page of a file on disk that may be written is dirty", || format!("{at:?}"))?;
@@ -170,7 +174,7 @@ impl UsedPages {
                 require(named, "a page knows where it is mapped", || format!("{at:?} maps {pfn:?}: {owner:?}"))?;
                 // A fork that waits has shared some parts of a huge page, and others not yet.
                 let part =
-                    self.huge_head(idx, phys).is_some_and(|head| !phys.frames.word(head).has(PageFlag::SwapCache));
+                    self.rmap.huge_head(idx, phys).is_some_and(|head| !phys.frames.word(head).has(PageFlag::SwapCache));
                 let exclusive = self.is_exclusive(idx, false, phys) || part && self.subpage_mapcount(idx) == 1;
                 require(!writable || exclusive, "a page that several map is read-only", || {
                     format!("{at:?} may write {pfn:?}: {owner:?}")
@@ -183,30 +187,12 @@ impl UsedPages {
         }
     }
 
-    /// Places of tmpfs files that are in swap lie within the file, and hold nothing else.
-    fn check_files_in_swap(&self, seen: &mut Seen) -> Verdict {
-        for (id, file) in self.files.iter().filter(|&(id, _)| !self.files.is_on_disk(id)) {
-            let size = self.files.size(id).map(Pages::get);
-            let mut from = 0;
-            while let Some((index, slot)) = file.first_swapped(from, u64::MAX) {
-                require(
-                    Some(index) < size && file.page(index).is_none(),
-                    "what is in swap of a file is part of it",
-                    || format!("{id:?}: page {index} in {slot:?}, size {size:?}"),
-                )?;
-                *seen.swap_entries.entry(slot.0).or_insert(0) += 1;
-                from = index + 1;
-            }
-        }
-        Ok(())
-    }
-
     fn check_files(&self, seen: &Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
         let mut mapped_frames = 0;
-        for (id, file) in self.files.iter() {
-            let size = self.files.size(id).map(Pages::get);
+        for (id, file) in self.cache.files.iter() {
+            let size = self.cache.files.size(id).map(Pages::get);
             for &at in &file.mapped_by {
-                let space = self.space(at.space).ok();
+                let space = self.spaces.get(at.space).ok();
                 let maps = space.and_then(|space| space.vmas.at(at.vpn)).is_some_and(|vma| vma.kind.file() == Some(id));
                 require(maps, "a file names existing mappings", || format!("{id:?}: {at:?}"))?;
             }
@@ -216,7 +202,7 @@ impl UsedPages {
                     format!("{:?} is page {index} of {id:?}, but is {owner:?}", phys.frames.pfn(idx))
                 })?;
                 // A huge page may reach beyond the end.
-                let first = if self.file_huge_head(idx, phys).is_some() { huge_index(index) } else { index };
+                let first = if self.rmap.file_huge_head(idx, phys).is_some() { huge_index(index) } else { index };
                 require(Some(first) < size, "a file has no pages beyond its size", || {
                     format!("{id:?}: page {index}, size {size:?}")
                 })?;
@@ -244,15 +230,15 @@ impl UsedPages {
             let (idx, word) = (Idx(at), phys.frames.word(Idx(at)));
             let owner = self.rmap.owner(idx);
             let pfn = phys.frames.pfn(idx);
-            let subpage =
-                word.is_tail() && self.huge_head(idx, phys).or_else(|| self.file_huge_head(idx, phys)).is_some();
+            let subpage = word.is_tail()
+                && self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)).is_some();
             require(
                 subpage || word.has(Flag::Owned) == (owner != Owner::Nobody),
                 "an owned frame has an owner",
                 || format!("{pfn:?} is {:?}, its owner {owner:?}", word.state()),
             )?;
             if owner == Owner::Huge {
-                named += self.named_by_first(idx, &mut links);
+                named += self.rmap.named_by_first(idx, &mut links);
             }
             if owner == Owner::Nobody {
                 continue;
@@ -273,20 +259,20 @@ impl UsedPages {
                     links += u64::from(mappings);
                 }
                 Owner::File { file, index } => {
-                    match self.files.is_on_disk(file) {
+                    match self.cache.files.is_on_disk(file) {
                         true => levels.file += 1,
                         false => levels.shmem += 1,
                     }
                     mapped[phys.node_of(idx).index()] += u64::from(self.mapcount(pfn, phys) > 0);
-                    let there = self.file(file).is_ok_and(|file| file.page(index) == Some(idx));
+                    let there = self.cache.file(file).is_ok_and(|file| file.page(index) == Some(idx));
                     require(there, "the page of a file is in it", || format!("{pfn:?}: page {index} of {file:?}"))?;
                 }
                 Owner::PageTable(_) => levels.page_tables += 1,
                 Owner::Slab { cache, slab } => {
-                    let known = self.slab_has(cache, slab, idx);
+                    let known = self.slab.slab_has(cache, slab, idx);
                     require(known, "the pages of a slab are its cache's", || format!("{pfn:?} is {owner:?}"))?;
                 }
-                Owner::Huge => levels.anon += self.huge_anon_pages(idx),
+                Owner::Huge => levels.anon += self.huge.huge_anon_pages(idx),
                 Owner::Kept | Owner::SwapCache | Owner::HugeZero | Owner::Hugetlb | Owner::Nobody => {}
             }
         }
@@ -302,7 +288,7 @@ impl UsedPages {
         require(levels.page_tables == seen.tables, "every page table is in a space", || {
             format!("{} frames, {} tables", levels.page_tables, seen.tables)
         })?;
-        for ((node, &counted), mapped) in phys.frames.nodes().zip(&self.mapped).zip(mapped) {
+        for ((node, &counted), mapped) in phys.frames.nodes().zip(&self.rmap.mapped).zip(mapped) {
             require(counted == mapped, "nr_mapped equals a recount", || {
                 format!("{node:?}: {mapped} by frames, {counted} counted")
             })?;
@@ -312,19 +298,11 @@ impl UsedPages {
         })
     }
 
-    /// Mappings that the first base page of a huge page names by itself; those in a chain are added to `links`.
-    fn named_by_first(&self, head: Idx, links: &mut u64) -> u64 {
-        let first = self.rmap.of_subpage(head);
-        let named = u64::from(self.rmap.subpage_mappings(head));
-        *links += if let Owner::Shared { .. } = self.rmap.owner(first) { named } else { 0 };
-        named
-    }
-
     fn check_tags(&self, tags: &Tags, phys: &PhysMem<impl Tracer>) -> Verdict {
         for (page, tag) in tags.private() {
             let found = self.read_tag(page.space, page.vpn.addr(), phys);
             require(found == Some(tag), "a page reads what was written to it", || {
-                format!("{page:?}: {found:?} instead of {tag:?}, entry {:?}", self.pte_kind(page))
+                format!("{page:?}: {found:?} instead of {tag:?}, entry {:?}", self.spaces.pte_kind(page))
             })?;
         }
         for (file, index, tag) in tags.files() {
@@ -333,7 +311,7 @@ impl UsedPages {
                 format!("page {index} of {file:?}: {found:?} instead of {tag:?}")
             })?;
         }
-        for (id, file) in self.files.iter().filter(|&(id, _)| !self.files.is_on_disk(id)) {
+        for (id, file) in self.cache.files.iter().filter(|&(id, _)| !self.cache.files.is_on_disk(id)) {
             for (index, idx, _) in file.iter() {
                 let clean = tags.is_file_written(id, index) || tags.frame(idx) == Tag::ZERO;
                 require(clean, "a page of tmpfs that was never written reads zeros", || {
@@ -348,6 +326,36 @@ impl UsedPages {
             }
         }
         Ok(())
+    }
+}
+
+impl PageCache {
+    /// Places of tmpfs files that are in swap lie within the file, and hold nothing else.
+    fn check_files_in_swap(&self, seen: &mut Seen) -> Verdict {
+        for (id, file) in self.files.iter().filter(|&(id, _)| !self.files.is_on_disk(id)) {
+            let size = self.files.size(id).map(Pages::get);
+            let mut from = 0;
+            while let Some((index, slot)) = file.first_swapped(from, u64::MAX) {
+                require(
+                    Some(index) < size && file.page(index).is_none(),
+                    "what is in swap of a file is part of it",
+                    || format!("{id:?}: page {index} in {slot:?}, size {size:?}"),
+                )?;
+                *seen.swap_entries.entry(slot.0).or_insert(0) += 1;
+                from = index + 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rmap {
+    /// Mappings that the first base page of a huge page names by itself; those in a chain are added to `links`.
+    fn named_by_first(&self, head: Idx, links: &mut u64) -> u64 {
+        let first = self.of_subpage(head);
+        let named = u64::from(self.subpage_mappings(head));
+        *links += if let Owner::Shared { .. } = self.owner(first) { named } else { 0 };
+        named
     }
 }
 

@@ -1,5 +1,5 @@
-//! What pages hold, as far as that is followed: tags of what was written last (`crate::tags`), and which parts of huge pages
-//! were written at all (`crate::thp`).
+//! Contents of pages, as far as they are followed: tags of what was written last (`crate::tags`), and parts of huge pages
+//! that were written at all (`crate::thp`).
 
 use order9_frames::Idx;
 use order9_units::Order;
@@ -10,6 +10,7 @@ use super::{Mapping, Owner, SpaceId, VmaKind};
 use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::thp::HugeMemory;
 use crate::thp::{Filled, subpages};
 use crate::trace::Tracer;
 
@@ -20,7 +21,7 @@ impl UsedPages {
         if let Some(tags) = &mut self.tags {
             tags.clear(idx);
         }
-        self.fill_part(idx, |_| false, phys);
+        self.huge.fill_part(idx, |_| false, phys);
     }
 
     /// Clears all of a huge page.
@@ -40,18 +41,7 @@ impl UsedPages {
             tags.copy(from, to);
         }
         let is_part = phys.frames.word(from).is_compound();
-        self.fill_part(to, |filled| !is_part || filled.get(from), phys);
-    }
-
-    /// Notes whether a part of a huge page holds something, where that is followed.
-    #[inline]
-    fn fill_part(&mut self, idx: Idx, holds: impl FnOnce(&Filled) -> bool, phys: &PhysMem<impl Tracer>) {
-        if let Some(filled) = &mut self.huge.filled
-            && phys.frames.word(idx).is_compound()
-        {
-            let holds = holds(filled);
-            filled.set(idx, holds);
-        }
+        self.huge.fill_part(to, |filled| !is_part || filled.get(from), phys);
     }
 
     /// A program has written to pages of one slot, which are mapped.
@@ -66,7 +56,7 @@ impl UsedPages {
     #[inline]
     fn fill_written(&mut self, id: SpaceId, pages: VpnRange, phys: &PhysMem<impl Tracer>) {
         let Some(mut filled) = self.huge.filled.take() else { return };
-        match self.space(id).map(|space| space.table.slot(pages.start)) {
+        match self.spaces.get(id).map(|space| space.table.slot(pages.start)) {
             Ok(Slot::Huge(huge)) => {
                 if let Some(first) = huge.base(pages.start).idx() {
                     filled.fill(first, pages.len().get() as u32);
@@ -91,7 +81,7 @@ impl UsedPages {
         }
     }
 
-    /// The same of a page that is known to be no part of a huge one.
+    /// Notes a write to a page that is known to be no part of a huge one.
     #[inline]
     pub(super) fn wrote_base(&mut self, id: SpaceId, vpn: Vpn) {
         if self.tags.is_some() {
@@ -101,7 +91,7 @@ impl UsedPages {
 
     #[cold]
     fn tag_written(&mut self, id: SpaceId, vpn: Vpn) {
-        let space = self.living(id);
+        let space = self.spaces.living(id);
         let idx = space.table.get(vpn).idx().expect("a written page is present");
         let vma = *space.vmas.find(vpn).expect("a written page is mapped");
         let behind = vma.kind.file().map(|file| (file, vma.index(vpn)));
@@ -113,6 +103,19 @@ impl UsedPages {
         match owner {
             Owner::File { file, index } => tags.write_file(idx, file, index),
             _ => tags.write_private(idx, Mapping { space: id, vpn }, behind),
+        }
+    }
+}
+
+impl HugeMemory {
+    /// Notes whether a part of a huge page holds something, where that is followed.
+    #[inline]
+    fn fill_part(&mut self, idx: Idx, holds: impl FnOnce(&Filled) -> bool, phys: &PhysMem<impl Tracer>) {
+        if let Some(filled) = &mut self.filled
+            && phys.frames.word(idx).is_compound()
+        {
+            let holds = holds(filled);
+            filled.set(idx, holds);
         }
     }
 }

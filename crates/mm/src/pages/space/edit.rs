@@ -6,6 +6,7 @@ use super::{Errno, Mapping, SpaceId, Vma};
 use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -25,10 +26,10 @@ impl UsedPages {
             change(&mut after);
             after != *vma
         };
-        let vmas = &self.living(id).vmas;
+        let vmas = &self.spaces.living(id).vmas;
         let cuts = |edge: Vpn| vmas.find(edge).is_some_and(|vma| vma.range.start < edge && changes(vma));
         for edge in [range.start, range.end].into_iter().filter(|&edge| cuts(edge)).collect::<Vec<_>>() {
-            if self.living(id).vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)) {
+            if self.spaces.living(id).vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)) {
                 return Err(Errno::Einval);
             }
             self.split_pmd_at_edge(id, edge, phys);
@@ -41,17 +42,17 @@ impl UsedPages {
     /// Adds a mapping where there is none.
     pub(crate) fn insert_vma(&mut self, id: SpaceId, vma: Vma) {
         if let Some(file) = vma.kind.file() {
-            self.files.ensure(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
+            self.cache.files.ensure(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
         }
         self.hugetlb.count_vma(vma.kind, u32::wrapping_add);
-        self.living(id).vmas.insert(vma);
+        self.spaces.living(id).vmas.insert(vma);
     }
 
     /// Removes the mapping that starts at `start`; its file stays, even if this was its last use.
     pub(super) fn remove_vma(&mut self, id: SpaceId, start: Vpn) -> Vma {
-        let vma = self.living(id).vmas.remove(start);
+        let vma = self.spaces.living(id).vmas.remove(start);
         if let Some(file) = vma.kind.file() {
-            self.file_mut(file).mapped_by.remove(&Mapping { space: id, vpn: start });
+            self.cache.file_mut(file).mapped_by.remove(&Mapping { space: id, vpn: start });
         }
         self.hugetlb.count_vma(vma.kind, u32::wrapping_sub);
         vma
@@ -62,8 +63,8 @@ impl UsedPages {
     /// # Errors
     /// `ENOMEM` where that would be one mapping too many.
     fn split_within_limit(&mut self, id: SpaceId, at: Vpn) -> Result<(), Errno> {
-        let limit = self.map_limit.now;
-        let vmas = &self.living(id).vmas;
+        let limit = self.spaces.map_limit.now;
+        let vmas = &self.spaces.living(id).vmas;
         if vmas.len() >= limit && vmas.find(at).is_some_and(|vma| vma.range.start != at) {
             return Err(Errno::Enomem);
         }
@@ -73,7 +74,7 @@ impl UsedPages {
 
     /// Makes `at` an edge of the mapping that holds it, if one does.
     pub(super) fn split_at(&mut self, id: SpaceId, at: Vpn) {
-        let vmas = &self.living(id).vmas;
+        let vmas = &self.spaces.living(id).vmas;
         let Some(&whole) = vmas.find(at).filter(|vma| vma.range.start != at) else { return };
         let VpnRange { start, end } = whole.range;
         self.remove_vma(id, start);
@@ -83,7 +84,7 @@ impl UsedPages {
 
     /// Makes one mapping of the two that meet at `at`, where one continues the other.
     pub(super) fn merge_at(&mut self, id: SpaceId, at: Vpn) {
-        if let Some((low, high)) = self.living(id).vmas.joint(at) {
+        if let Some((low, high)) = self.spaces.living(id).vmas.joint(at) {
             self.remove_vma(id, low.range.start);
             self.remove_vma(id, at);
             let range = VpnRange::new(low.range.start, high.range.end);
@@ -96,7 +97,7 @@ impl UsedPages {
     /// # Errors
     /// `ENOMEM` where splitting would make too many mappings; nothing has changed then, apart from a split.
     pub(super) fn modify_vmas(&mut self, id: SpaceId, range: VpnRange, change: impl Fn(&mut Vma)) -> Result<(), Errno> {
-        let within = |user: &mut Self| user.living(id).vmas.within(range).map(|vma| vma.range.start).collect();
+        let within = |user: &mut Self| user.spaces.living(id).vmas.within(range).map(|vma| vma.range.start).collect();
         self.split_within_limit(id, range.start)?;
         self.split_within_limit(id, range.end)?;
         let starts: alloc::vec::Vec<Vpn> = within(self);
@@ -110,9 +111,11 @@ impl UsedPages {
         }
         Ok(())
     }
+}
 
+impl Spaces {
     /// A space the caller has looked up before.
     pub(crate) fn living(&mut self, id: SpaceId) -> &mut super::Space {
-        self.space_mut(id).expect("the space was found at the start of the operation")
+        self.get_mut(id).expect("the space was found at the start of the operation")
     }
 }

@@ -1,7 +1,7 @@
-//! What a fault is: an access, what it waits for, and how it goes on.
+//! Faults: an access, its need, and its next step.
 //!
-//! Key types: [`FaultStep`] (how an access goes on), [`Fault`] (an access that waits for a page), [`Need`] (what for).
-//! What the engine does about one is in `resolve`.
+//! Key types: [`FaultStep`] (next step of an access), [`Fault`] (an access that waits for a page), [`Need`] (use of the page).
+//! The engine's answer to a fault is in `resolve`.
 
 use order9_frames::{Gfp, Request};
 use order9_units::{NodeId, Order, Pfn};
@@ -14,7 +14,7 @@ use crate::page_cache::FileId;
 use crate::swap::SlotId;
 use crate::thp::placement::HugeSearch;
 
-/// What a program does to a page.
+/// Access of a program to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reads or executes it.
@@ -23,7 +23,7 @@ pub enum Access {
     Write,
 }
 
-/// How an access goes on.
+/// Next step of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultStep {
     /// The page table allowed it: there was no fault.
@@ -56,7 +56,7 @@ pub enum FaultStep {
     Bus,
 }
 
-/// What a fault needs a page for.
+/// Use of the page that a fault needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// The page table of the slot.
@@ -107,7 +107,7 @@ pub struct Fault {
     pub(crate) generation: u64,
     /// The mapping is mlocked.
     pub(crate) locked: bool,
-    /// It is in `pgfault` already.
+    /// The fault is in `pgfault` already.
     pub(crate) counted: bool,
     /// All of the slot is copied, for an access to this page.
     pub(crate) whole_slot: Option<Vpn>,
@@ -141,12 +141,12 @@ impl Need {
 }
 
 impl Fault {
-    /// Whose memory policy the page follows.
+    /// Task whose memory policy the page follows.
     pub(crate) const fn task(&self) -> SpaceTask {
         SpaceTask { space: self.space, thread: self.thread }
     }
 
-    /// What the page is for.
+    /// Use of the page.
     #[must_use]
     pub const fn need(&self) -> Need {
         self.need
@@ -190,7 +190,7 @@ impl Access {
     }
 }
 
-/// What a fault comes to.
+/// Answer to a fault.
 pub(super) enum Answer {
     /// This entry settles it.
     Map(Pte),

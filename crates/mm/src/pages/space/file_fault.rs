@@ -29,7 +29,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
         let vpn = addr.vpn();
-        let table = self.space(id).ok().and_then(|space| space.table.table(vpn));
+        let table = self.spaces.get(id).ok().and_then(|space| space.table.table(vpn));
         let seen = table.map(|table| table.get(vpn));
         self.resolve(id.into(), vpn, Access::Write, Seen { entry: seen, now: Some(now) }, phys.node_of_cpu(cpu), phys)
     }
@@ -46,12 +46,12 @@ impl UsedPages {
     ) -> Answer {
         let Mapping { space: id, vpn } = at;
         let index = vma.index(vpn);
-        if self.files.size(file).is_none_or(|size| index >= size.get()) {
+        if self.cache.files.size(file).is_none_or(|size| index >= size.get()) {
             return Answer::Beyond;
         }
-        let on_disk = self.files.is_on_disk(file);
+        let on_disk = self.cache.files.is_on_disk(file);
         let page = self.shown_at(file, index, phys);
-        if let Some(slot) = self.swapped_at(file, index) {
+        if let Some(slot) = self.cache.swapped_at(file, index) {
             return Answer::Need(Need::SwapIn(slot));
         }
         phys.counters.pgmajfault += u64::from(on_disk && page.is_none());
@@ -85,12 +85,13 @@ impl UsedPages {
     ) {
         let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
         for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
-            let page = self.file(file).ok().and_then(|file| file.page(vma.index(near)));
-            let fits =
-                |&idx: &Idx| self.living(id).table.get(near).is_none() && !phys.frames.word(idx).has(PageFlag::Locked);
+            let page = self.cache.file(file).ok().and_then(|file| file.page(vma.index(near)));
+            let fits = |&idx: &Idx| {
+                self.spaces.living(id).table.get(near).is_none() && !phys.frames.word(idx).has(PageFlag::Locked)
+            };
             let Some(idx) = page.filter(fits) else { continue };
             let entry = self.map_file_page(id, idx, vma.locked, phys).with(PteFlag::Write, writable);
-            self.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
+            self.spaces.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
             phys.work.ptes_set += 1;
         }
     }
@@ -99,19 +100,19 @@ impl UsedPages {
     /// whether the write may go on.
     pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>, phys: &mut PhysMem<impl Tracer>) -> bool {
         let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        if !self.files.is_on_disk(file) || phys.frames.word(idx).has(PageFlag::Dirty) {
+        if !self.cache.files.is_on_disk(file) || phys.frames.word(idx).has(PageFlag::Dirty) {
             return true;
         }
         if let Some(now) = now {
-            self.set_page_dirty(file, index, idx, now, phys);
+            self.cache.set_page_dirty(file, index, idx, now, phys);
         }
         now.is_some()
     }
 
     /// The page that its file shows at the place of a fault.
     pub(super) fn shown_by_file(&self, fault: &Fault, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
-        let vma = self.space(fault.space).ok()?.vmas.find(fault.vpn)?;
-        let page = self.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
+        let vma = self.spaces.get(fault.space).ok()?.vmas.find(fault.vpn)?;
+        let page = self.cache.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
         page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked))
     }
 }

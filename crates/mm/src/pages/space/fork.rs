@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Rmap;
 use order9_frames::{Flag, Idx};
 use order9_units::{Pages, Pfn};
 
@@ -53,14 +54,14 @@ impl UsedPages {
     ) -> Result<Fork, Errno> {
         let task = parent.into();
         let parent = task.space;
-        let space = self.space(parent)?;
+        let space = self.spaces.get(parent)?;
         let (vmas, thp_disabled, unprivileged) = (&space.vmas, space.thp_disabled, space.unprivileged);
         let generation = vmas.generation;
         let copies: alloc::vec::Vec<Vma> = vmas.iter().map(|vma| Vma { locked: false, ..*vma }).collect();
         let child = self.create_space(phys)?;
-        let space = self.living(child);
+        let space = self.spaces.living(child);
         (space.thp_disabled, space.unprivileged) = (thp_disabled, unprivileged);
-        self.inherit_mempolicy(task, child)?;
+        self.spaces.inherit_mempolicy(task, child)?;
         for vma in copies {
             self.insert_vma(child, vma);
         }
@@ -70,7 +71,7 @@ impl UsedPages {
 
     /// Shares the pages of the next slot. Mappings whose pages can be had from their file again are left to later faults.
     pub(crate) fn fork_step(&mut self, fork: &mut Fork, phys: &mut PhysMem<impl Tracer>) -> Result<TableStep, Errno> {
-        let parent = self.space(fork.parent)?;
+        let parent = self.spaces.get(fork.parent)?;
         if parent.vmas.generation != fork.generation {
             return Err(Errno::Eagain);
         }
@@ -85,15 +86,15 @@ impl UsedPages {
             return Ok(TableStep::Done);
         };
         let huge = parent.table.huge(piece.start);
-        if huge.is_some_and(|huge| self.is_of_file(huge, phys)) {
+        if huge.is_some_and(|huge| self.rmap.is_of_file(huge, phys)) {
             fork.at = piece.end; // It can be had from the file again.
             return Ok(TableStep::Progress);
         }
-        if huge.and_then(Huge::head).is_some_and(|head| self.must_copy(head, phys)) {
+        if huge.and_then(Huge::head).is_some_and(|head| self.rmap.must_copy(head, phys)) {
             self.split_pmd(fork.parent, piece.start, phys);
             return Ok(TableStep::Progress);
         }
-        if self.space(fork.child)?.table.table(piece.start).is_none() {
+        if self.spaces.get(fork.child)?.table.table(piece.start).is_none() {
             return Ok(TableStep::NeedTable(piece.start));
         }
         if let Some(copy) = self.next_to_copy(fork.parent, fork.child, piece, phys) {
@@ -110,13 +111,6 @@ impl UsedPages {
         Ok(TableStep::Progress)
     }
 
-    /// Whether a child gets a copy of an anonymous page at once: a device may be writing to the parent's.
-    fn must_copy(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
-        let (head, owner) = (self.huge_head(idx, phys), self.rmap.owner(idx));
-        let anon = head.is_some() || matches!(owner, Owner::Anon(_) | Owner::Shared { .. });
-        phys.policy.thp.fork_pin_copy && anon && phys.frames.word(head.unwrap_or(idx)).has(Flag::Pinned)
-    }
-
     /// The first page of `piece` of which the child still needs a copy.
     fn next_to_copy(
         &self,
@@ -128,10 +122,10 @@ impl UsedPages {
         if !phys.policy.thp.fork_pin_copy {
             return None;
         }
-        let of = |id| self.space(id).ok()?.table.table(piece.start);
+        let of = |id| self.spaces.get(id).ok()?.table.table(piece.start);
         let (from, to) = (of(parent)?, of(child)?);
         let missing =
-            |&vpn: &Vpn| to.get(vpn).is_none() && from.get(vpn).idx().is_some_and(|idx| self.must_copy(idx, phys));
+            |&vpn: &Vpn| to.get(vpn).is_none() && from.get(vpn).idx().is_some_and(|idx| self.rmap.must_copy(idx, phys));
         piece.iter().find(missing).map(|vpn| ForkCopy { parent, child, vpn })
     }
 
@@ -140,12 +134,12 @@ impl UsedPages {
         let &ForkCopy { parent, child, vpn } = copy;
         let idx = phys.fresh(page);
         let wanted = self.next_to_copy(parent, child, VpnRange::of(vpn, Pages::new(1)), phys).is_some();
-        let pte = self.space(parent).map_or(Pte::NONE, |space| space.table.get(vpn));
+        let pte = self.spaces.get(parent).map_or(Pte::NONE, |space| space.table.get(vpn));
         let Some(source) = pte.idx().filter(|_| wanted) else { return phys.free_fresh(idx, cpu) };
         self.copy_page(source, idx, phys);
         self.adopt_anon(idx, Owner::Anon(Mapping { space: child, vpn }), false, phys);
         self.levels.anon += 1;
-        let space = self.living(child);
+        let space = self.spaces.living(child);
         let writable = space.vmas.find(vpn).is_some_and(|vma| vma.prot.has(Prot::WRITE));
         let entry = Pte::present(idx).with(PteFlag::Access, pte.answered().has(PteFlag::Access));
         let entry = entry.with(PteFlag::Write, writable).with(PteFlag::Dirty, true);
@@ -157,7 +151,7 @@ impl UsedPages {
     /// Copies the entries of `piece`, which lies in one slot where both have a table.
     fn share_pages(&mut self, fork: &Fork, piece: VpnRange, phys: &mut PhysMem<impl Tracer>) {
         const BOTH: &str = "both have a table";
-        let table = |id| self.space(id).ok()?.table.table(piece.start);
+        let table = |id| self.spaces.get(id).ok()?.table.table(piece.start);
         let (from, to) = (table(fork.parent).expect(BOTH), table(fork.child).expect(BOTH));
         // A page of which the child has a copy stays the parent's alone.
         let entries = piece.iter().map(|vpn| (vpn, from.get(vpn)));
@@ -167,11 +161,11 @@ impl UsedPages {
             *pte = self.share_page(*pte, Mapping { space: fork.child, vpn: *vpn }, phys);
         }
         phys.work.ptes_set += shared.len() as u64;
-        let parent = self.living(fork.parent).table.table_mut(piece.start).expect(BOTH);
+        let parent = self.spaces.living(fork.parent).table.table_mut(piece.start).expect(BOTH);
         for &(vpn, pte) in shared.iter().filter(|(_, pte)| pte.slot().is_none()) {
             parent.set(vpn, pte);
         }
-        let child = self.living(fork.child).table.table_mut(piece.start).expect(BOTH);
+        let child = self.spaces.living(fork.child).table.table_mut(piece.start).expect(BOTH);
         for (vpn, pte) in shared {
             child.set(vpn, pte.with(PteFlag::Young, false));
         }
@@ -188,13 +182,22 @@ impl UsedPages {
             if let Owner::File { .. } = self.rmap.owner(idx) {
                 self.map_file_page(child.space, idx, false, phys);
             } else {
-                match self.huge_head(idx, phys) {
+                match self.rmap.huge_head(idx, phys) {
                     Some(_) => self.map_subpage(child, idx),
                     None => self.rmap.share(idx, child),
                 }
-                self.living(child.space).rss.anon_pages += 1;
+                self.spaces.living(child.space).rss.anon_pages += 1;
             }
         }
         pte
+    }
+}
+
+impl Rmap {
+    /// Whether a child gets a copy of an anonymous page at once: a device may be writing to the parent's.
+    fn must_copy(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+        let (head, owner) = (self.huge_head(idx, phys), self.owner(idx));
+        let anon = head.is_some() || matches!(owner, Owner::Anon(_) | Owner::Shared { .. });
+        phys.policy.thp.fork_pin_copy && anon && phys.frames.word(head.unwrap_or(idx)).has(Flag::Pinned)
     }
 }

@@ -10,14 +10,22 @@ use alloc::vec::Vec;
 
 use order9_frames::Idx;
 
-use crate::boot::inherited::UserPageUse;
 use crate::pages::UsedPages;
 use crate::pages::space::pte::{Pte, PteFlag};
 use crate::pages::space::{Mapping, Vpn};
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-/// Where the space has what: far enough apart for any machine.
+/// Facts about a page that a machine starts with, beside its owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserPageUse {
+    /// On the active list of its type.
+    pub active: bool,
+    /// Accessed since it was last looked at.
+    pub referenced: bool,
+}
+
+/// Places of the kinds of pages in the space: far enough apart for any machine.
 pub(crate) const ANON: Vpn = Vpn::new(1 << 30);
 pub(crate) const LOCKED: Vpn = Vpn::new(1 << 33);
 pub(crate) const MAPPED: Vpn = Vpn::new(1 << 34);
@@ -32,11 +40,11 @@ impl UsedPages {
         of: UserPageUse,
         phys: &mut PhysMem<impl Tracer>,
     ) -> bool {
-        if self.living(at.space).table.table(at.vpn).is_none() {
+        if self.spaces.living(at.space).table.table(at.vpn).is_none() {
             let Some(frame) = tables.pop() else { return false };
             self.install_table(at.space, at.vpn, frame, phys);
         }
-        let table = self.living(at.space).table.table_mut(at.vpn).expect("the slot has a table");
+        let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the slot has a table");
         table.set(at.vpn, entry.with(PteFlag::Young, of.referenced));
         true
     }

@@ -13,11 +13,14 @@ use order9_units::Pages;
 use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, SpaceId, Vpn};
 use crate::addr::VpnRange;
+use crate::lru::LruState;
 use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::LazyFree;
+use crate::space::Rmap;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -25,7 +28,7 @@ impl UsedPages {
     /// use otherwise, or that have a copy in swap are passed over; what is in swap only is discarded.
     pub(super) fn free_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         self.free_huge_lazily(id, range, cpu, phys);
-        let space = self.living(id);
+        let space = self.spaces.living(id);
         let entries: Vec<(Vpn, Pte)> = space
             .table
             .tables(range)
@@ -36,9 +39,9 @@ impl UsedPages {
         for (vpn, pte) in entries {
             match (pte.slot(), pte.idx()) {
                 (Some(_), _) => self.discard(id, VpnRange::of(vpn, Pages::new(1)), cpu, phys),
-                (_, Some(idx)) if self.may_free_lazily(idx, phys) => {
-                    self.clean_entry(Mapping { space: id, vpn }, phys);
-                    self.mark_lazily_freeable(idx, phys);
+                (_, Some(idx)) if self.rmap.may_free_lazily(idx, phys) => {
+                    self.spaces.clean_entry(Mapping { space: id, vpn }, phys);
+                    self.lru.mark_lazily_freeable(idx, phys);
                     marked += 1;
                 }
                 _ => {}
@@ -50,54 +53,24 @@ impl UsedPages {
     /// Huge entries of `range`: whole ones are marked, those of which it covers a part are split with their page, if that
     /// can be.
     fn free_huge_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        let slots = self.living(id).table.huge_slots(range);
+        let slots = self.spaces.living(id).table.huge_slots(range);
         let slots: Vec<_> = slots.filter_map(|(slot, huge)| huge.head().map(|head| (slot, head))).collect();
         for (slot, head) in slots {
             let word = phys.frames.word(head);
             let in_use = word.is_held() || word.has(PageFlag::Unevictable);
-            if !self.is_huge_exclusive(head) || in_use {
+            if !self.huge.is_huge_exclusive(head) || in_use {
                 continue;
             }
             if slot.intersect(range) == slot {
-                let huge = self.living(id).table.huge_mut(slot.start).expect("the slot has a huge entry");
+                let huge = self.spaces.living(id).table.huge_mut(slot.start).expect("the slot has a huge entry");
                 huge.pte = huge.pte.with(PteFlag::Dirty, false).with(PteFlag::Young, false);
                 phys.work.ptes_set += 1;
                 phys.work.tlb_flushes += 1;
-                self.mark_lazily_freeable(head, phys);
+                self.lru.mark_lazily_freeable(head, phys);
             } else {
                 let _refused = self.split_huge_page(phys.frames.pfn(head), cpu, phys);
             }
         }
-    }
-
-    fn may_free_lazily(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
-        let word = phys.frames.word(idx);
-        let alone = matches!(self.rmap.owner(idx), Owner::Anon(_)) && !word.is_compound();
-        alone && !word.is_held() && !word.has(PageFlag::SwapCache) && !word.has(PageFlag::Unevictable)
-    }
-
-    fn clean_entry(&mut self, at: Mapping, phys: &mut PhysMem<impl Tracer>) {
-        let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
-        let pte = table.get(at.vpn);
-        table.set(at.vpn, pte.with(PteFlag::Dirty, false).with(PteFlag::Young, false));
-        phys.work.ptes_set += 1;
-    }
-
-    fn mark_lazily_freeable(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
-        let word = phys.frames.word(idx);
-        let stays = phys.policy.reclaim.lazy_free == LazyFree::AnonLists;
-        let marked =
-            word.with(PageFlag::Dirty, false).with(PageFlag::Referenced, false).with(PageFlag::LazyFree, stays);
-        phys.frames.set(idx, marked);
-        self.move_lru(idx, if stays { LruList::InactiveAnon } else { LruList::InactiveFile }, phys);
-        self.batch_lru(idx, phys);
-        phys.counters.pglazyfree += word.frames();
-    }
-
-    /// Whether `MADV_FREE` was said of an anonymous page, and reclaim has not found since that it was written.
-    pub(crate) fn is_lazily_freeable(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
-        let word = phys.frames.word(self.huge_head(idx, phys).unwrap_or(idx));
-        word.lru_type() == LruType::File || word.has(PageFlag::LazyFree)
     }
 
     /// Takes an isolated page that is lazily freeable away from all who map it, unless one of them has written to it since;
@@ -105,9 +78,9 @@ impl UsedPages {
     pub(crate) fn take_lazily_freed(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
         let mappings = self.mappings_of(idx, phys);
         let is_dirty =
-            |at: &Mapping| self.space(at.space).is_ok_and(|space| space.table.get(at.vpn).has(PteFlag::Dirty));
+            |at: &Mapping| self.spaces.get(at.space).is_ok_and(|space| space.table.get(at.vpn).has(PteFlag::Dirty));
         if phys.frames.word(idx).has(PageFlag::Dirty) || mappings.iter().any(is_dirty) {
-            self.no_longer_lazy(idx, phys);
+            self.lru.no_longer_lazy(idx, phys);
             return false;
         }
         phys.work.rmap_walks += 1;
@@ -117,5 +90,41 @@ impl UsedPages {
         }
         phys.counters.pglazyfreed += 1;
         true
+    }
+}
+
+impl Rmap {
+    fn may_free_lazily(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+        let word = phys.frames.word(idx);
+        let alone = matches!(self.owner(idx), Owner::Anon(_)) && !word.is_compound();
+        alone && !word.is_held() && !word.has(PageFlag::SwapCache) && !word.has(PageFlag::Unevictable)
+    }
+
+    /// Whether `MADV_FREE` was said of an anonymous page, and reclaim has not found since that it was written.
+    pub(crate) fn is_lazily_freeable(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+        let word = phys.frames.word(self.huge_head(idx, phys).unwrap_or(idx));
+        word.lru_type() == LruType::File || word.has(PageFlag::LazyFree)
+    }
+}
+
+impl Spaces {
+    fn clean_entry(&mut self, at: Mapping, phys: &mut PhysMem<impl Tracer>) {
+        let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+        let pte = table.get(at.vpn);
+        table.set(at.vpn, pte.with(PteFlag::Dirty, false).with(PteFlag::Young, false));
+        phys.work.ptes_set += 1;
+    }
+}
+
+impl LruState {
+    fn mark_lazily_freeable(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        let stays = phys.policy.reclaim.lazy_free == LazyFree::AnonLists;
+        let marked =
+            word.with(PageFlag::Dirty, false).with(PageFlag::Referenced, false).with(PageFlag::LazyFree, stays);
+        phys.frames.set(idx, marked);
+        self.move_lru(idx, if stays { LruList::InactiveAnon } else { LruList::InactiveFile }, phys);
+        self.batch_lru(idx, phys);
+        phys.counters.pglazyfree += word.frames();
     }
 }

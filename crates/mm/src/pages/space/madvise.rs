@@ -12,9 +12,10 @@ use crate::addr::{TASK_END, VirtAddr, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::LazyFree;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
-/// What `madvise` says about a range.
+/// Advice of `madvise` about a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Madvise {
     /// `MADV_DONTNEED`: the pages are discarded; page tables stay.
@@ -44,12 +45,12 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        self.space(id)?;
-        self.may_advise_placement(id, advice, phys)?;
+        self.spaces.get(id)?;
+        self.spaces.may_advise_placement(id, advice, phys)?;
         phys.work.vma_lookups += 1;
         let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
         let (mut from, mut mapped) = (range.start, Pages::ZERO);
-        while let Some(vma) = self.living(id).vmas.first_within(VpnRange::new(from, range.end)) {
+        while let Some(vma) = self.spaces.living(id).vmas.first_within(VpnRange::new(from, range.end)) {
             let part = vma.range.intersect(VpnRange::new(from, range.end));
             from = part.end;
             mapped += part.len();
@@ -114,7 +115,7 @@ impl UsedPages {
         locked: bool,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
-        let vmas = &self.space(id)?.vmas;
+        let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;
         let bytes = length.get().checked_add(addr.get() - addr.vpn().addr().get()).ok_or(Errno::Einval)?;
         let range = VpnRange::of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
@@ -122,7 +123,7 @@ impl UsedPages {
         // Pages of hugetlb pools stay in memory anyway.
         let can_lock = |vma: &Vma| !matches!(vma.kind, VmaKind::Hugetlb { .. });
         self.modify(id, mapped, |vma| vma.locked = locked && can_lock(vma), phys)?;
-        let pages: Vec<Idx> = self.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
+        let pages: Vec<Idx> = self.spaces.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
         for idx in pages {
             match locked {
                 true => self.mlock_page(idx, phys),
@@ -131,12 +132,14 @@ impl UsedPages {
         }
         if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
     }
+}
 
+impl Spaces {
     /// The first page from `from` on, below `end`, that `mlock` and `MAP_POPULATE` would still touch, and how: private
     /// writable memory is written, so that no copy or fill is left for later. Inaccessible mappings are passed over.
     #[must_use]
     pub fn next_to_populate(&self, id: SpaceId, from: VirtAddr, end: VirtAddr) -> Option<(VirtAddr, Access)> {
-        let space = self.space(id).ok()?;
+        let space = self.get(id).ok()?;
         let range = VpnRange::new(from.vpn(), end.vpn().min(TASK_END));
         space.vmas.within(range).filter(|vma| vma.prot != Prot::NONE).find_map(|vma| {
             let write = vma.prot.has(Prot::WRITE) && vma.kind.is_private();

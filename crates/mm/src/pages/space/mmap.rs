@@ -13,12 +13,10 @@ use crate::page_cache::FileId;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::MmapAlign;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
-/// Mappings a space may have, unless another number is set: the default of `vm.max_map_count`.
-pub const MAX_MAP_COUNT: usize = 65_530;
-
-/// Where a mapping goes.
+/// Place of a new mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The highest gap that is large enough.
@@ -31,7 +29,7 @@ pub enum Place {
     FixedNoReplace(VirtAddr),
 }
 
-/// Where the pages of a new mapping come from.
+/// Source of the pages of a new mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
     /// `MAP_PRIVATE | MAP_ANONYMOUS`.
@@ -56,16 +54,16 @@ pub enum Backing {
     },
 }
 
-/// What `mmap` is asked for.
+/// Arguments of `mmap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MmapRequest {
-    /// Where.
+    /// Place of the mapping.
     pub place: Place,
-    /// How long; rounded up to whole pages.
+    /// Length of the mapping; rounded up to whole pages.
     pub length: Bytes,
-    /// What the program may do there.
+    /// Rights of the program there.
     pub prot: Prot,
-    /// Where the pages come from.
+    /// Source of the pages.
     pub backing: Backing,
     /// `MAP_LOCKED`; the caller then populates the mapping.
     pub locked: bool,
@@ -89,7 +87,7 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<VirtAddr, Errno> {
-        let mappings = self.space(id)?.vmas.len();
+        let mappings = self.spaces.get(id)?.vmas.len();
         let (pages, align) = match request.backing {
             Backing::Hugetlb { .. } => (whole_huge_pages(request.length), Order::PAGEBLOCK.pages()),
             _ => (Pages::from_bytes_ceil(request.length), Pages::new(1)),
@@ -97,18 +95,18 @@ impl UsedPages {
         if pages == Pages::ZERO {
             return Err(Errno::Einval);
         }
-        if mappings > self.map_limit.now {
+        if mappings > self.spaces.map_limit.now {
             return Err(Errno::Enomem);
         }
         if let Backing::File { file, .. } = request.backing {
             self.require_open(file)?;
         }
         let range = match (request.backing, request.place) {
-            (Backing::AnonPrivate, place) => self.place_anon(id, place, pages, phys)?,
+            (Backing::AnonPrivate, place) => self.spaces.place_anon(id, place, pages, phys)?,
             (backing @ (Backing::AnonShared | Backing::File { .. }), Place::Anywhere) => {
                 self.place_anywhere(id, backing, pages, phys)?
             }
-            (_, place) => self.place(id, place, pages, align)?,
+            (_, place) => self.spaces.place(id, place, pages, align)?,
         };
         if let Place::Fixed(_) = request.place {
             self.unmap_range(id, range, cpu, phys)?;
@@ -118,7 +116,7 @@ impl UsedPages {
             Backing::AnonShared => (VmaKind::File { file: self.create_file(pages, phys)?, shared: true }, 0),
             Backing::File { file, offset, shared } => (VmaKind::File { file, shared }, offset.get()),
             Backing::Hugetlb { shared, reserves } => {
-                (VmaKind::Hugetlb { map: self.make_hugetlb(id, pages, shared, reserves)?, shared }, 0)
+                (VmaKind::Hugetlb { map: self.hugetlb.make_hugetlb(id, pages, shared, reserves)?, shared }, 0)
             }
         };
         if let Some(file) = kind.file() {
@@ -130,7 +128,7 @@ impl UsedPages {
         self.insert_vma(id, vma);
         self.merge_at(id, range.start);
         self.merge_at(id, range.end);
-        let grew = self.living(id).vmas.find(range.start).is_some_and(|vma| vma.range != range);
+        let grew = self.spaces.living(id).vmas.find(range.start).is_some_and(|vma| vma.range != range);
         if grew || kind.file().is_some() {
             self.khugepaged_register_at(id, range.start, phys); // It may have huge pages, which no fault may notice.
         }
@@ -140,6 +138,149 @@ impl UsedPages {
         Ok(range.start.addr())
     }
 
+    /// `munmap`: everything mapped in the range goes.
+    pub(crate) fn munmap(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        self.spaces.get(id)?;
+        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
+        if range.is_empty() {
+            return Err(Errno::Einval);
+        }
+        self.unmap_range(id, range, cpu, phys)
+    }
+
+    /// Unmaps the pages of the next 2 MiB of `range` that have any, and takes them off its front; says whether there were any.
+    /// With this, whoever ends a large mapping lets others run before [`Mm::munmap`] or [`Mm::exit`] does the rest. Until
+    /// then the pages read as if they were never written, so the mapping must be locked against faults.
+    pub(crate) fn unmap_step(
+        &mut self,
+        id: SpaceId,
+        range: &mut VpnRange,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<bool, Errno> {
+        let space = self.spaces.get(id)?;
+        let next = space.table.used_slots(*range).next().map(|(slot, _)| slot.intersect(*range));
+        range.start = next.map_or(range.end, |piece| piece.end);
+        if let Some(piece) = next {
+            self.discard(id, piece, cpu, phys);
+        }
+        Ok(next.is_some())
+    }
+
+    /// Unmaps the pages of `range` and forgets what private ones held.
+    pub(super) fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        self.zap(id, range, Zap::All, cpu, phys);
+        if let Some(tags) = &mut self.tags {
+            tags.discard(id, range);
+        }
+    }
+
+    pub(super) fn unmap_range(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        cpu: usize,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        phys.work.vma_lookups += 1;
+        let vmas = &self.spaces.get(id)?.vmas;
+        let leaves_both_ends = |vma: &Vma| vma.range.start < range.start && range.end < vma.range.end;
+        if vmas.len() >= self.spaces.map_limit.now && vmas.find(range.start).is_some_and(leaves_both_ends) {
+            return Err(Errno::Enomem);
+        }
+        if [range.start, range.end].iter().any(|&edge| vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)))
+        {
+            return Err(Errno::Einval);
+        }
+        for edge in [range.start, range.end] {
+            self.split_pmd_at_edge(id, edge, phys);
+            self.split_at(id, edge);
+        }
+        let vmas: Vec<Vma> = self.spaces.living(id).vmas.within(range).copied().collect();
+        if vmas.is_empty() {
+            return Ok(());
+        }
+        self.discard(id, range, cpu, phys);
+        for vma in vmas {
+            self.remove_vma(id, vma.range.start);
+            if let Some(file) = vma.kind.file() {
+                self.drop_if_unused(file, cpu, phys);
+            }
+            self.hugetlb_closed(id, &vma, cpu, phys);
+        }
+        self.free_tables(id, range, cpu, phys);
+        Ok(())
+    }
+
+    /// `mprotect`. Where pages are missing, those below the first gap are protected nevertheless.
+    pub(crate) fn mprotect(
+        &mut self,
+        id: SpaceId,
+        addr: VirtAddr,
+        length: Bytes,
+        prot: Prot,
+        phys: &mut PhysMem<impl Tracer>,
+    ) -> Result<(), Errno> {
+        let vmas = &self.spaces.get(id)?.vmas;
+        phys.work.vma_lookups += 1;
+        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let mapped = vmas.mapped_part(range);
+        let changed: Vec<Vma> = vmas.within(mapped).filter(|vma| vma.prot != prot).copied().collect();
+        self.modify(id, mapped, |vma| vma.prot = prot, phys)?;
+        for vma in changed {
+            self.protect_pages(id, vma.range.intersect(mapped), prot, vma.kind, phys);
+        }
+        if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
+    }
+
+    /// Takes rights off the entries of `range`, which lies in one mapping, and gives them where that needs no fault.
+    fn protect_pages(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        prot: Prot,
+        kind: VmaKind,
+        phys: &mut PhysMem<impl Tracer>,
+    ) {
+        let writable = prot.has(Prot::WRITE) && !kind.is_private();
+        // A write to a file on disk has to be noticed unless the page is known to be dirty.
+        let notes_writes = kind.file().is_some_and(|file| self.cache.files.is_on_disk(file));
+        let mut changed = 0;
+        let huge: Vec<_> = self.spaces.living(id).table.huge_slots(range).map(|(slot, _)| slot.start).collect();
+        for slot in huge {
+            let huge = self.spaces.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
+            let pte = huge.pte.answered();
+            huge.pte = pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
+            changed += 1;
+        }
+        if let VmaKind::Hugetlb { shared, .. } = kind {
+            self.spaces.protect_hugetlb(id, range, prot, shared, phys);
+        }
+        let mut from = range.start;
+        while let Some((slot, table)) = self.spaces.living(id).table.next_table_mut(VpnRange::new(from, range.end)) {
+            for vpn in slot.intersect(range).iter() {
+                let pte = table.get(vpn).answered();
+                if pte.is_mapped() {
+                    let writable = writable && (!notes_writes || pte.has(PteFlag::Write));
+                    table.set(vpn, pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable));
+                    changed += 1;
+                }
+            }
+            from = slot.end;
+        }
+        phys.work.ptes_set += changed;
+        phys.work.tlb_flushes += u64::from(changed > 0);
+    }
+}
+
+impl Spaces {
     /// The pages that a mapping of anonymous memory would take: whole slots where the policy cares and there is room.
     fn place_anon(
         &self,
@@ -161,14 +302,14 @@ impl UsedPages {
             return Ok(range);
         }
         // As the kernel looks for it: in a gap with a slot to spare.
-        let gap = self.space(id)?.vmas.highest_gap(pages + slot, Pages::new(1), MMAP_MIN, MMAP_BASE);
+        let gap = self.get(id)?.vmas.highest_gap(pages + slot, Pages::new(1), MMAP_MIN, MMAP_BASE);
         let start = gap.map(|gap| Vpn::new((gap.start.get() + 1).next_multiple_of(slot.get())));
         Ok(start.map_or(range, |start| VpnRange::of(start, pages)))
     }
 
     /// The pages a mapping would take that starts at a multiple of `align`.
     pub(crate) fn place(&self, id: SpaceId, place: Place, pages: Pages, align: Pages) -> Result<VpnRange, Errno> {
-        let vmas = &self.space(id)?.vmas;
+        let vmas = &self.get(id)?.vmas;
         let is_free = |range| vmas.first_within(range).is_none();
         let fixed = |addr: VirtAddr| {
             let range = VpnRange::of_call(addr, pages.bytes(), Errno::Enomem)?;
@@ -194,146 +335,5 @@ impl UsedPages {
             Place::Anywhere => {}
         }
         vmas.highest_gap(pages, align, MMAP_MIN, MMAP_BASE).ok_or(Errno::Enomem)
-    }
-
-    /// `munmap`: everything mapped in the range goes.
-    pub(crate) fn munmap(
-        &mut self,
-        id: SpaceId,
-        addr: VirtAddr,
-        length: Bytes,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
-        self.space(id)?;
-        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
-        if range.is_empty() {
-            return Err(Errno::Einval);
-        }
-        self.unmap_range(id, range, cpu, phys)
-    }
-
-    /// Unmaps the pages of the next 2 MiB of `range` that have any, and takes them off its front; says whether there were any.
-    /// With this, whoever ends a large mapping lets others run before [`Mm::munmap`] or [`Mm::exit`] does the rest. Until
-    /// then the pages read as if they were never written, so the mapping must be locked against faults.
-    pub(crate) fn unmap_step(
-        &mut self,
-        id: SpaceId,
-        range: &mut VpnRange,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<bool, Errno> {
-        let space = self.space(id)?;
-        let next = space.table.used_slots(*range).next().map(|(slot, _)| slot.intersect(*range));
-        range.start = next.map_or(range.end, |piece| piece.end);
-        if let Some(piece) = next {
-            self.discard(id, piece, cpu, phys);
-        }
-        Ok(next.is_some())
-    }
-
-    /// Unmaps the pages of `range` and forgets what private ones held.
-    pub(super) fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        self.zap(id, range, Zap::All, cpu, phys);
-        if let Some(tags) = &mut self.tags {
-            tags.discard(id, range);
-        }
-    }
-
-    pub(super) fn unmap_range(
-        &mut self,
-        id: SpaceId,
-        range: VpnRange,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
-        phys.work.vma_lookups += 1;
-        let vmas = &self.space(id)?.vmas;
-        let leaves_both_ends = |vma: &Vma| vma.range.start < range.start && range.end < vma.range.end;
-        if vmas.len() >= self.map_limit.now && vmas.find(range.start).is_some_and(leaves_both_ends) {
-            return Err(Errno::Enomem);
-        }
-        if [range.start, range.end].iter().any(|&edge| vmas.find(edge).is_some_and(|vma| Self::cuts_hugetlb(vma, edge)))
-        {
-            return Err(Errno::Einval);
-        }
-        for edge in [range.start, range.end] {
-            self.split_pmd_at_edge(id, edge, phys);
-            self.split_at(id, edge);
-        }
-        let vmas: Vec<Vma> = self.living(id).vmas.within(range).copied().collect();
-        if vmas.is_empty() {
-            return Ok(());
-        }
-        self.discard(id, range, cpu, phys);
-        for vma in vmas {
-            self.remove_vma(id, vma.range.start);
-            if let Some(file) = vma.kind.file() {
-                self.drop_if_unused(file, cpu, phys);
-            }
-            self.hugetlb_closed(id, &vma, cpu, phys);
-        }
-        self.free_tables(id, range, cpu, phys);
-        Ok(())
-    }
-
-    /// `mprotect`. Where pages are missing, those below the first gap are protected nevertheless.
-    pub(crate) fn mprotect(
-        &mut self,
-        id: SpaceId,
-        addr: VirtAddr,
-        length: Bytes,
-        prot: Prot,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
-        let vmas = &self.space(id)?.vmas;
-        phys.work.vma_lookups += 1;
-        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
-        let mapped = vmas.mapped_part(range);
-        let changed: Vec<Vma> = vmas.within(mapped).filter(|vma| vma.prot != prot).copied().collect();
-        self.modify(id, mapped, |vma| vma.prot = prot, phys)?;
-        for vma in changed {
-            self.protect_pages(id, vma.range.intersect(mapped), prot, vma.kind, phys);
-        }
-        if mapped == range { Ok(()) } else { Err(Errno::Enomem) }
-    }
-
-    /// Takes rights off the entries of `range`, which lies in one mapping, and gives them where that needs no fault.
-    fn protect_pages(
-        &mut self,
-        id: SpaceId,
-        range: VpnRange,
-        prot: Prot,
-        kind: VmaKind,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
-        let writable = prot.has(Prot::WRITE) && !kind.is_private();
-        // A write to a file on disk has to be noticed unless the page is known to be dirty.
-        let notes_writes = kind.file().is_some_and(|file| self.files.is_on_disk(file));
-        let mut changed = 0;
-        let huge: Vec<_> = self.living(id).table.huge_slots(range).map(|(slot, _)| slot.start).collect();
-        for slot in huge {
-            let huge = self.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
-            let pte = huge.pte.answered();
-            huge.pte = pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
-            changed += 1;
-        }
-        if let VmaKind::Hugetlb { shared, .. } = kind {
-            self.protect_hugetlb(id, range, prot, shared, phys);
-        }
-        let mut from = range.start;
-        while let Some((slot, table)) = self.living(id).table.next_table_mut(VpnRange::new(from, range.end)) {
-            for vpn in slot.intersect(range).iter() {
-                let pte = table.get(vpn).answered();
-                if pte.is_mapped() {
-                    let writable = writable && (!notes_writes || pte.has(PteFlag::Write));
-                    table.set(vpn, pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable));
-                    changed += 1;
-                }
-            }
-            from = slot.end;
-        }
-        phys.work.ptes_set += changed;
-        phys.work.tlb_flushes += u64::from(changed > 0);
     }
 }

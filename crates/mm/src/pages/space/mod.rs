@@ -1,7 +1,7 @@
 //! Address spaces: mappings, page tables, the faults that fill them and the operations that change them.
 //!
 //! Key types: [`Space`] (mappings and page table of one program), [`Vma`] (one mapping), [`FaultStep`] (how an access goes
-//! on), `Owner` (whose page a frame is). All operations are methods of [`Mm`], take addresses and lengths as the system
+//! on), `Owner` (whose page a frame is). All operations are methods of [`Mm`](crate::Mm), take addresses and lengths as the system
 //! calls do, and answer as Linux: errors are [`Errno`]s.
 //! An operation that needs memory never allocates: it says what it needs, the caller allocates, which may take a while, and
 //! hands the page in; everything is then checked again. Huge pages are in [`crate::thp`]. Never prices its work, waits, or reclaims.
@@ -24,6 +24,7 @@ pub(crate) mod pte;
 mod residence;
 mod resolve;
 mod rmap;
+mod spaces;
 mod swap_in;
 mod table;
 mod usage;
@@ -36,7 +37,6 @@ use core::ops::{AddAssign, SubAssign};
 use order9_frames::Idx;
 use order9_units::{Order, Pages};
 
-use crate::Mm;
 use crate::mempolicy::TaskPolicies;
 use crate::numa_balancing::SpaceBalancing;
 use crate::pages::UsedPages;
@@ -49,22 +49,24 @@ use vma::VmaSet;
 pub use crate::addr::{TASK_END, VirtAddr, Vpn, VpnRange};
 pub use crate::errno::Errno;
 pub use crate::ids::SpaceId;
+pub use crate::settings::map_limit::MAX_MAP_COUNT;
 pub use fault::{Access, Fault, FaultStep, Need};
 pub use fork::{Fork, ForkCopy};
 pub use madvise::Madvise;
-pub use mmap::{Backing, MAX_MAP_COUNT, MmapRequest, Place};
+pub use mmap::{Backing, MmapRequest, Place};
 pub use mremap::{Move, Mremap, MremapRequest, MremapTo};
 pub use numa_use::NumaUse;
 pub(crate) use page::{NO_CPU, Zap};
 pub(crate) use pte::{Pte, PteFlag, PteKind};
 pub use residence::{Residence, Touched};
 pub(crate) use rmap::{FILES, Mapping, Mappings, Owner, PLACES, Rmap};
+pub use spaces::Spaces;
 pub(crate) use table::{Huge, Slot, Table};
 pub use usage::{MappingUse, Share};
 pub use view::PageView;
 pub use vma::{HugeAdvice, Prot, Vma, VmaKind};
 
-/// What one program has mapped.
+/// Address space of one program.
 #[derive(Clone, Default)]
 pub struct Space {
     pub(crate) vmas: VmaSet,
@@ -72,33 +74,33 @@ pub struct Space {
     pub(crate) rss: Rss,
     /// Entries that name a slot of swap.
     pub(crate) swap_pages: u64,
-    pub(crate) page_tables: u64,
+    page_tables: u64,
     /// The frame of a page table that no slot has yet; it counts as one.
     pub(crate) spare_table: Option<Idx>,
-    /// It maps the huge page of zeros, or did, and holds it until its end.
+    /// The space maps the huge page of zeros, or did, and holds it until its end.
     pub(crate) holds_huge_zero: bool,
     /// Pages of hugetlb pools.
     pub(crate) hugetlb_pages: u64,
     /// `prctl(PR_SET_THP_DISABLE)`.
     pub(crate) thp_disabled: bool,
-    /// Its tasks lack `CAP_SYS_NICE`.
+    /// Tasks of the space lack `CAP_SYS_NICE`.
     pub(crate) unprivileged: bool,
     /// Memory policies and cpuset of its tasks.
     pub(crate) tasks: TaskPolicies,
-    /// What NUMA balancing knows of it and its tasks, once that is on.
+    /// Facts of NUMA balancing about the space and its tasks, once balancing is on.
     pub(crate) balancing: Option<Box<SpaceBalancing>>,
 }
 
-/// How an operation that fills a page table goes on.
+/// Next step of an operation that fills a page table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableStep {
     /// A slot is done; call again.
     Progress,
     /// The slot of this page needs a page table: allocate a page with [`crate::Gfp::GFP_PGTABLE_USER`], pass it to
-    /// [`Mm::give_table`], and call again.
+    /// [`Mm::give_table`](crate::Mm::give_table), and call again.
     NeedTable(Vpn),
     /// The child needs a copy of this page of its own: allocate a page with [`crate::Gfp::GFP_HIGHUSER_MOVABLE`], pass it to
-    /// [`Mm::give_copy`], and call again.
+    /// [`Mm::give_copy`](crate::Mm::give_copy), and call again.
     NeedCopy(ForkCopy),
     /// Nothing is left.
     Done,
@@ -161,7 +163,7 @@ pub struct UserLevels {
 }
 
 impl Space {
-    /// Its mappings, upward.
+    /// Mappings of the space, upward.
     pub fn vmas(&self) -> impl Iterator<Item = &Vma> {
         self.vmas.iter()
     }
@@ -211,44 +213,31 @@ impl Space {
 impl UsedPages {
     /// An address space without mappings.
     pub(crate) fn create_space(&mut self, phys: &PhysMem<impl Tracer>) -> Result<SpaceId, Errno> {
-        let id = SpaceId(self.spaces.len() as u32);
+        let id = SpaceId(self.spaces.list.len() as u32);
         if id.0 >= SPACES {
             return Err(Errno::Eagain);
         }
         self.rmap.make_room(phys.frames.table().len());
-        self.spaces.push(Some(Box::default()));
+        self.spaces.list.push(Some(Box::default()));
         Ok(id)
     }
 
     /// Pages in use for programs.
     #[must_use]
     pub fn user_levels(&self) -> UserLevels {
-        UserLevels { mapped: self.mapped.iter().sum(), ..self.levels }
+        UserLevels { mapped: self.rmap.mapped.iter().sum(), ..self.levels }
     }
 
     /// Ends a space: everything is unmapped, on behalf of `cpu`.
     pub(crate) fn exit(&mut self, id: SpaceId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
-        self.space(id)?;
+        self.spaces.get(id)?;
         self.unmap_range(id, VpnRange::new(Vpn::new(0), TASK_END), cpu, phys)?;
         self.drop_huge_zero(id);
         self.huge.khugepaged.forget(id);
-        if let Some(frame) = self.living(id).spare_table.take() {
+        if let Some(frame) = self.spaces.living(id).spare_table.take() {
             self.free_page_table(id, frame, cpu, phys);
         }
-        self.spaces[id.index()] = None;
+        self.spaces.list[id.index()] = None;
         Ok(())
-    }
-}
-
-impl<T: Tracer> Mm<T> {
-    /// The space `id`, or `None` once it is gone.
-    #[must_use]
-    pub fn space(&self, id: SpaceId) -> Option<&Space> {
-        self.pages.space(id).ok()
-    }
-
-    /// Every living space, oldest first.
-    pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
-        self.pages.spaces()
     }
 }

@@ -10,12 +10,13 @@ use super::{Errno, Mapping, SpaceId, TableStep, Vma, VmaKind};
 use crate::addr::{VirtAddr, Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
 /// Whether and where a mapping may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MremapTo {
-    /// It stays.
+    /// The mapping stays in its place.
     InPlace,
     /// `MREMAP_MAYMOVE`: it moves if it cannot grow where it is.
     MayMove,
@@ -23,10 +24,10 @@ pub enum MremapTo {
     Fixed(VirtAddr),
 }
 
-/// How `mremap` goes on.
+/// Next step of `mremap`.
 #[derive(Clone, Copy, Debug)]
 pub enum Mremap {
-    /// It is done; the mapping starts here.
+    /// The move is done; the mapping starts here.
     Done(VirtAddr),
     /// Pages have to move: [`Mm::move_step`](crate::Mm::move_step) does it.
     Moving(Move),
@@ -64,7 +65,7 @@ impl Move {
         self.space
     }
 
-    /// Where the mapping will start.
+    /// Start of the mapping after the move.
     #[must_use]
     pub const fn to(&self) -> VirtAddr {
         self.to.addr()
@@ -81,7 +82,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<Mremap, Errno> {
         let MremapRequest { addr, old_length, new_length, to } = *request;
-        let vmas = &self.space(id)?.vmas;
+        let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;
         let mut old = VpnRange::of_call(addr, old_length, Errno::Einval)?;
         let new = VpnRange::of_call(addr, new_length, Errno::Enomem)?.len();
@@ -96,8 +97,8 @@ impl UsedPages {
             if !target.intersect(old).is_empty() {
                 return Err(Errno::Einval);
             }
-            self.place(id, Place::Fixed(target.start.addr()), new, Pages::new(1))?;
-            self.room_to_move(id)?;
+            self.spaces.place(id, Place::Fixed(target.start.addr()), new, Pages::new(1))?;
+            self.spaces.room_to_move(id)?;
             self.unmap_range(id, target, cpu, phys)?;
         }
         if new < old.len() {
@@ -105,7 +106,7 @@ impl UsedPages {
             self.unmap_range(id, VpnRange::new(kept.end, old.end), cpu, phys)?;
             old = kept;
         }
-        let vma = *self.living(id).vmas.find(old.start).ok_or(Errno::Efault)?;
+        let vma = *self.spaces.living(id).vmas.find(old.start).ok_or(Errno::Efault)?;
         if let MremapTo::Fixed(target) = to {
             return self.start_move(id, &vma, old, VpnRange::of(target.vpn(), new));
         }
@@ -122,20 +123,15 @@ impl UsedPages {
         if to == MremapTo::InPlace {
             return Err(Errno::Enomem);
         }
-        self.room_to_move(id)?;
-        let target = self.place(id, Place::Anywhere, new, Pages::new(1))?;
+        self.spaces.room_to_move(id)?;
+        let target = self.spaces.place(id, Place::Anywhere, new, Pages::new(1))?;
         self.start_move(id, &vma, old, target)
-    }
-
-    /// A move splits up to three mappings before it is through.
-    fn room_to_move(&self, id: SpaceId) -> Result<(), Errno> {
-        if self.space(id)?.vmas.len() + 3 >= self.map_limit.now { Err(Errno::Enomem) } else { Ok(()) }
     }
 
     /// Lets a mapping reach up to `end` if nothing is in the way.
     fn grow(&mut self, id: SpaceId, vma: &Vma, end: Vpn) -> bool {
         let added = VpnRange::new(vma.range.end, end);
-        if self.living(id).vmas.first_within(added).is_some() {
+        if self.spaces.living(id).vmas.first_within(added).is_some() {
             return false;
         }
         self.remove_vma(id, vma.range.start);
@@ -151,7 +147,7 @@ impl UsedPages {
         let fresh = vma.kind == VmaKind::Anon && !vma.touched;
         let offset = if fresh { new.start.get() } else { vma.index(old.start) };
         self.insert_vma(id, Vma { range: new, offset, ..*vma });
-        let generation = self.living(id).vmas.generation;
+        let generation = self.spaces.living(id).vmas.generation;
         Ok(Mremap::Moving(Move { space: id, from: old, to: new.start, moved: Pages::ZERO, generation }))
     }
 
@@ -162,7 +158,7 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<TableStep, Errno> {
-        let space = self.space(run.space)?;
+        let space = self.spaces.get(run.space)?;
         if space.vmas.generation != run.generation {
             return Err(Errno::Eagain);
         }
@@ -194,17 +190,17 @@ impl UsedPages {
 
     /// Moves the entries of `source` to `target`; each lies in one slot with a table, perhaps the same.
     fn move_pages(&mut self, id: SpaceId, source: VpnRange, target: Vpn, phys: &mut PhysMem<impl Tracer>) {
-        let table = &mut self.living(id).table;
+        let table = &mut self.spaces.living(id).table;
         let from = table.table_mut(source.start).expect("the source has a table");
         let taken = source.iter().map(|vpn| (vpn, from.set(vpn, Pte::NONE)));
         let taken: Vec<(Vpn, Pte)> = taken.filter(|(_, pte)| !pte.is_none()).collect();
         for &(vpn, pte) in &taken {
             let there = target + (vpn - source.start);
-            let table = &mut self.living(id).table;
+            let table = &mut self.spaces.living(id).table;
             table.table_mut(there).expect("the target has a table").set(there, pte);
             if let Some(idx) = pte.idx() {
                 let mapping = |vpn| Mapping { space: id, vpn };
-                let place = if self.huge_head(idx, phys).is_some() { self.rmap.of_subpage(idx) } else { idx };
+                let place = if self.rmap.huge_head(idx, phys).is_some() { self.rmap.of_subpage(idx) } else { idx };
                 self.rmap.relocate(place, mapping(vpn), mapping(there));
             }
         }
@@ -217,10 +213,17 @@ impl UsedPages {
     }
 
     fn finish_move(&mut self, run: &Move, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
-        let moved = *self.living(run.space).vmas.at(run.to).expect("no mapping has changed since the start");
+        let moved = *self.spaces.living(run.space).vmas.at(run.to).expect("no mapping has changed since the start");
         self.unmap_range(run.space, run.from, cpu, phys)?;
         self.merge_at(run.space, moved.range.start);
         self.merge_at(run.space, moved.range.end);
         Ok(())
+    }
+}
+
+impl Spaces {
+    /// A move splits up to three mappings before it is through.
+    fn room_to_move(&self, id: SpaceId) -> Result<(), Errno> {
+        if self.get(id)?.vmas.len() + 3 >= self.map_limit.now { Err(Errno::Enomem) } else { Ok(()) }
     }
 }

@@ -18,24 +18,24 @@ use crate::trace::Tracer;
 pub struct NumaUse {
     /// All of them: present ones.
     pub pages: u64,
-    /// Those of the program alone, or shared by fork until written.
+    /// Pages of the program alone, or shared by fork until written.
     pub anon: u64,
-    /// Those written by way of this mapping, or not yet on their disk.
+    /// Pages written by way of this mapping, or not yet on their disk.
     pub dirty: u64,
-    /// Those that reclaim takes last.
+    /// Pages that reclaim takes last.
     pub active: u64,
-    /// Those being written to a disk.
+    /// Pages being written to a disk.
     pub writeback: u64,
-    /// Those in the swap cache.
+    /// Pages in the swap cache.
     pub swapcache: u64,
     /// The most page table entries that map one of them.
     pub mapmax: u32,
-    /// How many lie on each node.
+    /// Number of pages on each node.
     pub by_node: Vec<u64>,
 }
 
 impl UsedPages {
-    /// What a mapping of `space` shows, by node.
+    /// Pages that a mapping of `space` shows, by node.
     #[must_use]
     pub(crate) fn numa_use(&self, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) -> NumaUse {
         let mut found = NumaUse { by_node: vec![0; phys.frames.nodes().len()], ..NumaUse::default() };
@@ -66,7 +66,7 @@ impl UsedPages {
 impl NumaUse {
     fn add<T: Tracer>(&mut self, phys: &PhysMem<T>, pages: &UsedPages, pte: Pte, idx: Idx, mapcount: u32) {
         // Of a huge page the first frame carries what is known.
-        let head = pages.huge_head(idx, phys).or_else(|| pages.file_huge_head(idx, phys)).unwrap_or(idx);
+        let head = pages.rmap.huge_head(idx, phys).or_else(|| pages.rmap.file_huge_head(idx, phys)).unwrap_or(idx);
         let word = phys.frames.word(head);
         let active = matches!(word.lru_list(), LruList::ActiveAnon | LruList::ActiveFile | LruList::Unevictable);
         self.pages += 1;

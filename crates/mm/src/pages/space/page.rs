@@ -9,24 +9,27 @@ use super::pte::{Pte, PteFlag, PteKind};
 use super::{Mapping, Owner, Rss, SpaceId};
 use crate::addr::{Vpn, VpnRange};
 use crate::page_cache::FileId;
+use crate::page_cache::PageCache;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Rmap;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
 /// A CPU that has no per-CPU lists.
 pub(crate) const NO_CPU: usize = usize::MAX;
 
-/// Which pages of a range to unmap.
+/// Pages of a range to unmap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zap {
     /// All.
     All,
-    /// Those of files; copies that belong to the space alone stay.
+    /// Pages of files; copies that belong to the space alone stay.
     FilePages,
 }
 
-/// What unmapping pages changed.
+/// Changes that unmapping pages made.
 #[derive(Default)]
 struct Zapped {
     entries: u64,
@@ -59,15 +62,17 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-impl UsedPages {
+impl Rmap {
     /// Makes fresh pages the owner's; those of programs and files then go on an LRU list.
     #[inline]
     pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) {
         let word = phys.frames.word(idx).with(Flag::Owned, true);
         phys.frames.set(idx, word);
-        self.rmap.set(idx, owner);
+        self.set(idx, owner);
     }
+}
 
+impl UsedPages {
     /// Ends the use of a page by its owner: it is freed, unless a pin, isolation, or a read or write under way keeps it.
     #[inline]
     pub(crate) fn disown(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
@@ -79,8 +84,8 @@ impl UsedPages {
         }
         self.rmap.set(idx, Owner::Nobody);
         if word.has(PageFlag::Lru) {
-            self.unlink_lru(idx, word, phys);
-            self.batch_lru(idx, phys);
+            self.lru.unlink_lru(idx, word, phys);
+            self.lru.batch_lru(idx, phys);
         }
         let word = word.unused();
         phys.frames.set(idx, word);
@@ -92,7 +97,7 @@ impl UsedPages {
         self.free_if_kept_by(idx, NO_CPU, phys);
     }
 
-    /// The same on behalf of `cpu`.
+    /// Frees a page on behalf of `cpu` that nobody but the caller keeps.
     pub(crate) fn free_if_kept_by(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         if self.rmap.owner(idx) == Owner::Kept {
             self.disown(idx, cpu, phys);
@@ -111,7 +116,7 @@ impl UsedPages {
         match self.rmap.owner(idx) {
             Owner::File { file, .. } => {
                 self.count_file_mapping(idx, u32::wrapping_sub, phys);
-                self.rss_of_page(file)
+                self.cache.rss_of_page(file)
             }
             _ if phys.frames.word(idx).is_compound() => self.unmap_subpage(mapping, idx, cpu, phys),
             Owner::Anon(_) => {
@@ -131,19 +136,11 @@ impl UsedPages {
         }
     }
 
-    /// What a space that maps a page of a file has more of.
-    fn rss_of_page(&self, file: FileId) -> Rss {
-        match self.files.is_on_disk(file) {
-            true => Rss { file_pages: 1, ..Rss::default() },
-            false => Rss { shmem_pages: 1, ..Rss::default() },
-        }
-    }
-
     /// Takes the right to write a page of a file off every entry, so that the next write is noticed.
     pub(crate) fn write_protect(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         let mappings = self.mappings_of(idx, phys);
         for at in &*mappings {
-            let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             let pte = table.get(at.vpn);
             table.set(at.vpn, pte.with(PteFlag::Write, false).with(PteFlag::Dirty, false));
         }
@@ -167,10 +164,10 @@ impl UsedPages {
     ) {
         let mappings = self.mappings_of(idx, phys);
         for &at in &*mappings {
-            let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
+            let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             table.set(at.vpn, entry(table.get(at.vpn)));
             let gone = self.unmap_page(at, idx, cpu, phys);
-            self.living(at.space).rss -= gone;
+            self.spaces.living(at.space).rss -= gone;
         }
         phys.work.ptes_cleared += mappings.len() as u64;
         phys.work.tlb_flushes += u64::from(!mappings.is_empty());
@@ -200,7 +197,7 @@ impl UsedPages {
             }
             from = slot.end;
         }
-        let space = self.living(id);
+        let space = self.spaces.living(id);
         space.rss -= zapped.rss;
         space.swap_pages -= zapped.swap_pages;
         phys.work.ptes_cleared += zapped.entries;
@@ -216,7 +213,7 @@ impl UsedPages {
         which: Zap,
         cleared: &mut Vec<(Vpn, Pte)>,
     ) -> Option<VpnRange> {
-        let space = self.spaces[id.index()].as_deref_mut()?;
+        let space = self.spaces.list[id.index()].as_deref_mut()?;
         let (slot, table) = space.table.next_table_mut(range)?;
         if table.used > 0 {
             for vpn in slot.intersect(range).iter() {
@@ -248,20 +245,20 @@ impl UsedPages {
     /// Gives the slot of `vpn` a page table in the fresh page `idx`.
     pub(super) fn install_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         self.count_page_table(id, vpn, idx, phys);
-        self.living(id).table.install(vpn.slot().start, idx);
+        self.spaces.living(id).table.install(vpn.slot().start, idx);
     }
 
     /// Makes a fresh page a page table of the space, for the slot of `vpn`.
     pub(crate) fn count_page_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
-        self.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: vpn.slot().start }), phys);
-        self.living(id).page_tables += 1;
+        self.rmap.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: vpn.slot().start }), phys);
+        self.spaces.living(id).page_tables += 1;
         self.levels.page_tables += 1;
         phys.work.page_tables_allocated += 1;
     }
 
     /// Frees the frame of a page table that no slot has any more.
     pub(crate) fn free_page_table(&mut self, id: SpaceId, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        self.living(id).page_tables -= 1;
+        self.spaces.living(id).page_tables -= 1;
         self.levels.page_tables -= 1;
         self.disown(idx, cpu, phys);
     }
@@ -269,9 +266,9 @@ impl UsedPages {
     /// Frees the page tables of slots that meet `range` and have no mapping left.
     pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let mut from = range.start;
-        while let Some((slot, _)) = self.living(id).table.next_table(from, range.end) {
+        while let Some((slot, _)) = self.spaces.living(id).table.next_table(from, range.end) {
             from = slot.end;
-            let space = self.living(id);
+            let space = self.spaces.living(id);
             if space.vmas.first_within(slot).is_none() {
                 let idx = space.table.remove(slot.start).expect("the slot has a table");
                 self.free_page_table(id, idx, cpu, phys);
@@ -289,16 +286,28 @@ impl UsedPages {
     ) -> Pte {
         let Owner::File { file, .. } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
         self.count_file_mapping(idx, u32::wrapping_add, phys);
-        let rss = self.rss_of_page(file);
-        self.living(id).rss += rss;
+        let rss = self.cache.rss_of_page(file);
+        self.spaces.living(id).rss += rss;
         if locked {
             self.mlock_page(idx, phys);
         }
         Pte::present(idx)
     }
+}
 
-    /// What is mapped at `mapping`, as seen by checks and views.
+impl PageCache {
+    /// Increase of the figures of a space that maps a page of a file.
+    fn rss_of_page(&self, file: FileId) -> Rss {
+        match self.files.is_on_disk(file) {
+            true => Rss { file_pages: 1, ..Rss::default() },
+            false => Rss { shmem_pages: 1, ..Rss::default() },
+        }
+    }
+}
+
+impl Spaces {
+    /// Entry at `mapping`, as seen by checks and views.
     pub(crate) fn pte_kind(&self, mapping: Mapping) -> PteKind {
-        self.space(mapping.space).map_or(PteKind::None, |space| space.table.get(mapping.vpn).kind())
+        self.get(mapping.space).map_or(PteKind::None, |space| space.table.get(mapping.vpn).kind())
     }
 }

@@ -8,6 +8,7 @@ use super::pte::{Pte, PteFlag};
 use super::{Mapping, Owner, Vma};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -28,7 +29,7 @@ impl UsedPages {
             _ => false,
         };
         if own {
-            self.wrote_swap_page(idx, phys);
+            self.swap.wrote_swap_page(idx, phys);
             Answer::Map(Access::Write.mark(pte).with(PteFlag::Write, true))
         } else {
             Answer::Need(Need::CopyOf(phys.frames.pfn(idx)))
@@ -44,7 +45,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
         let entry = Access::Write.mark(Pte::present(idx)).with(PteFlag::Write, true);
-        if !self.source_is_there(fault, phys) || !self.exchange(fault, entry, phys) {
+        if !self.source_is_there(fault, phys) || !self.spaces.exchange(fault, entry, phys) {
             phys.free_fresh(idx, cpu);
             return FaultStep::Retry;
         }
@@ -65,21 +66,7 @@ impl UsedPages {
         if accessed == fault.vpn {
             self.wrote_base(fault.space, fault.vpn);
         }
-        self.copy_slot_from(fault, fault.vpn + Pages::new(1), phys)
-    }
-
-    /// Sets the entry to that of an anonymous page, if it and the mappings are as the first step saw them.
-    #[inline]
-    fn exchange(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> bool {
-        let Ok(space) = self.space_mut(fault.space) else { return false };
-        let Some(table) = space.table.table_mut(fault.vpn) else { return false };
-        if space.vmas.generation != fault.generation || table.get(fault.vpn) != fault.seen {
-            return false;
-        }
-        table.set(fault.vpn, entry);
-        space.rss.anon_pages += 1;
-        phys.work.ptes_set += 1;
-        true
+        self.spaces.copy_slot_from(fault, fault.vpn + Pages::new(1), phys)
     }
 
     /// Accounts for the entry that a copy took the place of.
@@ -87,12 +74,12 @@ impl UsedPages {
         phys.work.ptes_cleared += 1;
         phys.work.tlb_flushes += 1;
         if let Some(slot) = old.slot() {
-            self.living(mapping.space).swap_pages -= 1;
+            self.spaces.living(mapping.space).swap_pages -= 1;
             self.drop_swap_entry(slot, cpu, phys);
         }
         if let Some(idx) = old.idx() {
             let gone = self.unmap_page(mapping, idx, cpu, phys);
-            self.living(mapping.space).rss -= gone;
+            self.spaces.living(mapping.space).rss -= gone;
             self.munlock_page(idx, phys);
         }
     }
@@ -109,5 +96,21 @@ impl UsedPages {
             }
             _ => true,
         }
+    }
+}
+
+impl Spaces {
+    /// Sets the entry to that of an anonymous page, if it and the mappings are as the first step saw them.
+    #[inline]
+    fn exchange(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> bool {
+        let Ok(space) = self.get_mut(fault.space) else { return false };
+        let Some(table) = space.table.table_mut(fault.vpn) else { return false };
+        if space.vmas.generation != fault.generation || table.get(fault.vpn) != fault.seen {
+            return false;
+        }
+        table.set(fault.vpn, entry);
+        space.rss.anon_pages += 1;
+        phys.work.ptes_set += 1;
+        true
     }
 }

@@ -6,7 +6,7 @@ use order9_frames::Idx;
 
 use crate::swap::SlotId;
 
-/// What an entry holds.
+/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PteKind {
     /// Nothing: the next access faults.

@@ -1,6 +1,6 @@
-//! How the memory of a program is mapped, and on which nodes it lies: what its accesses cost depends on it.
+//! Mapping and nodes of the memory of a program: the cost of its accesses depends on them.
 //!
-//! Key types: [`Residence`] (what is mapped on one node), [`Touched`] (pages that were accessed without a fault).
+//! Key types: [`Residence`] (pages that are mapped on one node), [`Touched`] (pages that were accessed without a fault).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,9 +14,10 @@ use super::{Access, SpaceId};
 use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::trace::Tracer;
 
-/// What is mapped of a range on one node. Pages of zeros are left out: one page, or one huge page, serves them all.
+/// Pages of a range that are mapped on one node. Pages of zeros are left out: one page, or one huge page, serves them all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Residence {
     /// Base pages that have entries of their own.
@@ -28,20 +29,20 @@ pub struct Residence {
 /// Pages that were accessed without a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touched {
-    /// How many, all in one slot.
+    /// Number of pages, all in one slot.
     pub pages: Pages,
-    /// They are mapped by one huge entry.
+    /// The pages are mapped by one huge entry.
     pub huge: bool,
     /// The frame of the first one; `None` for a page of zeros.
     pub first: Option<Pfn>,
 }
 
-impl UsedPages {
-    /// What is mapped of `range`, by node.
+impl Spaces {
+    /// Pages that are mapped in `range`, by node.
     #[must_use]
     pub(crate) fn residence(&self, id: SpaceId, range: VpnRange, phys: &PhysMem<impl Tracer>) -> Vec<Residence> {
         let mut nodes = vec![Residence::default(); phys.frames.nodes().len()];
-        let Ok(space) = self.space(id) else { return nodes };
+        let Ok(space) = self.get(id) else { return nodes };
         for (slot, content) in space.table.used_slots(range) {
             match content {
                 Slot::Empty => {}
@@ -56,6 +57,28 @@ impl UsedPages {
         nodes
     }
 
+    /// Pages of `range` whose next access will tell who uses them, upward; a huge page is named once, by its first place in the
+    /// range.
+    #[must_use]
+    pub fn hinting_pages(&self, id: SpaceId, range: VpnRange) -> Vec<(Vpn, Order)> {
+        let Ok(space) = self.get(id) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (slot, content) in space.table.used_slots(range) {
+            let part = slot.intersect(range);
+            match content {
+                Slot::Table(table) => {
+                    let asked = part.iter().filter(|&vpn| table.get(vpn).has(PteFlag::Hinting));
+                    found.extend(asked.map(|vpn| (vpn, Order::ZERO)));
+                }
+                Slot::Huge(huge) if huge.pte.has(PteFlag::Hinting) => found.push((part.start, Order::PAGEBLOCK)),
+                Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => {}
+            }
+        }
+        found
+    }
+}
+
+impl UsedPages {
     /// Accesses the pages at the front of `range` that need no fault, within one slot, and takes them off it.
     pub(crate) fn touch_mapped(
         &mut self,
@@ -66,7 +89,7 @@ impl UsedPages {
     ) -> Touched {
         let first = range.start;
         let (mut huge, mut frame) = (false, None);
-        if let Ok(space) = self.space_mut(id) {
+        if let Ok(space) = self.spaces.get_mut(id) {
             let within = first.slot().intersect(*range);
             match space.table.slot_mut(first) {
                 Some(Slot::Table(table)) => {
@@ -85,26 +108,6 @@ impl UsedPages {
             self.wrote_range(id, VpnRange::new(first, range.start), phys);
         }
         Touched { pages: range.start - first, huge, first: frame.map(|idx: Idx| phys.frames.pfn(idx)) }
-    }
-
-    /// Pages of `range` whose next access will tell who uses them, upward; a huge page is named once, by its first place in the
-    /// range.
-    #[must_use]
-    pub fn hinting_pages(&self, id: SpaceId, range: VpnRange) -> Vec<(Vpn, Order)> {
-        let Ok(space) = self.space(id) else { return Vec::new() };
-        let mut found = Vec::new();
-        for (slot, content) in space.table.used_slots(range) {
-            let part = slot.intersect(range);
-            match content {
-                Slot::Table(table) => {
-                    let asked = part.iter().filter(|&vpn| table.get(vpn).has(PteFlag::Hinting));
-                    found.extend(asked.map(|vpn| (vpn, Order::ZERO)));
-                }
-                Slot::Huge(huge) if huge.pte.has(PteFlag::Hinting) => found.push((part.start, Order::PAGEBLOCK)),
-                Slot::Empty | Slot::Huge(_) | Slot::Hugetlb(_) => {}
-            }
-        }
-        found
     }
 }
 

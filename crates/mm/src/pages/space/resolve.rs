@@ -38,7 +38,7 @@ impl UsedPages {
         let task = task.into();
         let id = task.space;
         let vpn = addr.vpn();
-        let Ok(space) = self.space_mut(id) else { return FaultStep::Segv };
+        let Ok(space) = self.spaces.get_mut(id) else { return FaultStep::Segv };
         let mut seen = None;
         match space.table.slot_mut(vpn) {
             Some(Slot::Table(table)) => {
@@ -102,7 +102,7 @@ impl UsedPages {
 
     /// Looks again at a fault, the table of whose slot may have changed.
     pub(crate) fn resolve_again(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        let table = self.space(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
+        let table = self.spaces.get(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
         let seen = table.map(|table| table.get(fault.vpn));
         self.resolve(fault.task(), fault.vpn, fault.access, Seen { entry: seen, now: None }, fault.local, phys)
     }
@@ -110,7 +110,7 @@ impl UsedPages {
     /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
     pub(crate) fn give_table(&mut self, id: SpaceId, vpn: Vpn, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let idx = phys.fresh(page);
-        match self.space(id) {
+        match self.spaces.get(id) {
             Ok(space) if matches!(space.table.slot(vpn), Slot::Empty) && space.vmas.find(vpn).is_some() => {
                 self.install_table(id, vpn, idx, phys);
             }
@@ -178,7 +178,7 @@ impl UsedPages {
         let Seen { entry: seen, now } = seen;
         phys.work.vma_lookups += 1;
         let SpaceTask { space: id, thread } = task;
-        let Ok(space) = self.space_mut(id) else { return FaultStep::Segv };
+        let Ok(space) = self.spaces.get_mut(id) else { return FaultStep::Segv };
         let generation = space.vmas.generation;
         let Some(vma) = space.vmas.find_for_fault(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
             return FaultStep::Segv;
@@ -220,21 +220,21 @@ impl UsedPages {
         };
         match answer {
             Answer::Map(entry) => {
-                self.living(id).table.table_mut(vpn).expect("the slot has a table").set(vpn, entry);
+                self.spaces.living(id).table.table_mut(vpn).expect("the slot has a table").set(vpn, entry);
                 phys.work.ptes_set += 1;
                 self.wrote(id, vpn, access, phys);
                 FaultStep::Done
             }
             Answer::Need(need) => {
                 if !vma.touched && matches!(need, Need::Zeroed | Need::CopyOf(_)) {
-                    self.living(id).vmas.set_touched(vpn);
+                    self.spaces.living(id).vmas.set_touched(vpn);
                 }
                 wait(need, pte)
             }
             Answer::Hole(file) => {
-                let seen = self.living(id).seen_by_thp(&vma);
+                let seen = self.spaces.living(id).seen_by_thp(&vma);
                 match () {
-                    () if self.wants_huge_page(file, vma.index(vpn), Some(&seen), phys) => {
+                    () if self.cache.wants_huge_page(file, vma.index(vpn), Some(&seen), phys) => {
                         self.ask_huge_file_page(fault(Need::PageTable, pte), &vma, file, phys)
                     }
                     () if !self.has_room(file, NO_CPU, phys) => FaultStep::Bus,

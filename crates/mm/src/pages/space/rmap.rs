@@ -42,7 +42,7 @@ impl core::ops::Deref for Mappings {
     }
 }
 
-/// What a frame is used for.
+/// Use of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// Nothing an address space or file knows.
@@ -85,7 +85,7 @@ pub(crate) const FILES: u32 = 1 << (63 - PLACE_BITS);
 pub(crate) const SPACES: u32 = 1 << (61 - PLACE_BITS);
 /// Bits that tell other owners apart; what they name follows.
 const KIND_BITS: u32 = 4;
-/// Where a shared page's number of mappings, or the cache of a slab, stands.
+/// First bit of a shared page's number of mappings, or of the cache of a slab.
 const SECOND: u32 = KIND_BITS + u32::BITS;
 
 impl Owner {
@@ -158,9 +158,16 @@ pub(crate) struct Rmap {
     /// First unused link.
     unused: Option<u32>,
     links_used: u64,
+    /// `nr_mapped` by node: pages of files with a mapping, each once.
+    pub(crate) mapped: Vec<u64>,
 }
 
 impl Rmap {
+    /// Nobody owns a frame yet, on a machine of so many nodes.
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self { mapped: alloc::vec![0; nodes], ..Self::default() }
+    }
+
     /// Makes room for `frames` frames: done when the first space or file appears, so that an allocator alone pays nothing.
     pub(crate) fn make_room(&mut self, frames: usize) {
         if self.owners.is_empty() {
@@ -169,7 +176,7 @@ impl Rmap {
         }
     }
 
-    /// Where the mappings of a base page of a huge page are kept: with its frame, but for the first one, whose frame says
+    /// Entry that keeps the mappings of a base page of a huge page: that of its frame, but for the first one, whose frame says
     /// what the huge page is.
     #[inline]
     pub(crate) const fn of_subpage(&self, idx: Idx) -> Idx {

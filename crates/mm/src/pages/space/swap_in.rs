@@ -21,7 +21,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Answer {
         let slot = pte.slot().expect("the entry names a slot");
-        self.note_swap_cache_hit(slot, phys);
+        self.swap.note_swap_cache_hit(slot, phys);
         match self.swap.page(slot) {
             None => Answer::Need(Need::SwapIn(slot)),
             Some(idx) if access == Access::Write && !self.is_exclusive(idx, true, phys) => {
@@ -33,12 +33,12 @@ impl UsedPages {
 
     /// Whether the entry, or the file that is mapped there, still names the slot that was read, and nobody else has read it since.
     pub(super) fn may_finish_swap_in(&self, fault: &Fault, slot: SlotId) -> bool {
-        let Ok(space) = self.space(fault.space) else { return false };
+        let Ok(space) = self.spaces.get(fault.space) else { return false };
         let is_named = match fault.seen.slot() {
             Some(_) => space.table.get(fault.vpn) == fault.seen,
             None => space.vmas.find(fault.vpn).is_some_and(|vma| {
                 let file = vma.kind.file();
-                file.is_some_and(|file| self.swapped_at(file, vma.index(fault.vpn)) == Some(slot))
+                file.is_some_and(|file| self.cache.swapped_at(file, vma.index(fault.vpn)) == Some(slot))
             }),
         };
         is_named && self.swap.page(slot).is_none()
@@ -46,7 +46,7 @@ impl UsedPages {
 
     /// Whether the entry still names `slot`, and `idx` still has it.
     pub(super) fn is_still_cached(&self, fault: &Fault, slot: SlotId, idx: Idx) -> bool {
-        let space = self.space(fault.space);
+        let space = self.spaces.get(fault.space);
         space.is_ok_and(|space| space.table.get(fault.vpn) == fault.seen) && self.swap.page(slot) == Some(idx)
     }
 }

@@ -18,7 +18,7 @@ pub(crate) const SLOT_PAGES: usize = Order::PAGEBLOCK.pages().get() as usize;
 /// Slots per leaf of the page table.
 const LEAF_SLOTS: usize = 512;
 
-/// What is mapped in 2 MiB of a space.
+/// Entries for 2 MiB of a space.
 #[derive(Clone)]
 pub(crate) enum Slot {
     /// Nothing.
@@ -117,7 +117,7 @@ impl Leaf {
 pub(crate) struct PageTable {
     /// By the number of the GiB.
     leaves: Vec<Leaf>,
-    /// Where the last leaf was found: the next access is likely there as well.
+    /// Place where the last leaf was found: the next access is likely there as well.
     recent: usize,
 }
 
@@ -164,7 +164,7 @@ impl PageTable {
         if let Slot::Hugetlb(pte) = self.slot(vpn) { Some(*pte) } else { None }
     }
 
-    /// The same, to be changed.
+    /// Entry of a page of a hugetlb pool, to be changed.
     pub(crate) fn hugetlb_mut(&mut self, vpn: Vpn) -> Option<&mut Pte> {
         if let Slot::Hugetlb(pte) = self.slot_mut(vpn)? { Some(pte) } else { None }
     }
@@ -176,7 +176,7 @@ impl PageTable {
         Some(&mut self.leaves[self.recent].slots[slot(vpn)])
     }
 
-    /// Where the leaf of `vpn` is, or would have to be.
+    /// Place of the leaf of `vpn`, or the place where it would have to be.
     #[inline]
     fn position(&self, vpn: Vpn) -> Result<usize, usize> {
         let gib = gib(vpn);

@@ -1,4 +1,4 @@
-//! What the pages of a mapping are: the figures of /proc/PID/smaps.
+//! Pages of a mapping by their use: the figures of /proc/PID/smaps.
 
 use core::ops::AddAssign;
 
@@ -6,6 +6,7 @@ use order9_frames::Idx;
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 
 use super::{Pte, PteFlag, Space, Vma};
+use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -15,24 +16,24 @@ use crate::trace::Tracer;
 /// Fraction bits of a proportional share while it is added up: each page rounds down by less than 1/4096 byte.
 const SHARE_SHIFT: u32 = 12;
 
-/// What the pages of a mapping are, or, added up, those of a program.
+/// Pages of a mapping by their use, or, added up, those of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappingUse {
     /// Mapped pages, whoever else maps them.
     pub rss: Bytes,
-    /// Of these, pages that somebody else maps, too, and nobody has written since they were read.
+    /// Mapped pages that another space maps, too, and nobody has written since they were read.
     pub shared_clean: Bytes,
-    /// The same of pages that were written.
+    /// Mapped pages that another space maps, too, and that were written.
     pub shared_dirty: Bytes,
     /// Pages that nobody else maps and nobody has written.
     pub private_clean: Bytes,
-    /// The same of pages that were written.
+    /// Mapped pages that nobody else maps, and that were written.
     pub private_dirty: Bytes,
     /// Pages that were accessed lately.
     pub referenced: Bytes,
     /// Pages that are of no file.
     pub anonymous: Bytes,
-    /// Of these, pages that reclaim may free (`MADV_FREE`), as nobody has written them since.
+    /// Private pages that reclaim may free (`MADV_FREE`), as nobody has written them since.
     pub lazy_free: Bytes,
     /// Pages in swap.
     pub swap: Bytes,
@@ -92,7 +93,7 @@ impl MappingUse {
 }
 
 impl UsedPages {
-    /// What the pages of some mappings of `space` are. Takes a walk over their page tables.
+    /// Pages of some mappings of `space`, by their use. Takes a walk over the page tables of the mappings.
     #[must_use]
     pub(crate) fn mapping_use<'a>(
         &self,
@@ -105,20 +106,12 @@ impl UsedPages {
         usage
     }
 
-    /// Whether a mapping of `space` may have a huge page somewhere: `THPeligible`.
-    #[must_use]
-    pub(crate) fn has_room_for_huge_page(&self, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
-        let slot = vma.range.start.slot();
-        let first = if slot.start == vma.range.start { slot.start } else { slot.end };
-        self.may_have_huge_pages(&space.seen_by_thp(vma), phys) && first.slot().end <= vma.range.end
-    }
-
     fn add_usage(&self, usage: &mut MappingUse, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) {
         for (_, huge) in space.table.huge_slots(vma.range).filter(|(_, huge)| huge.head().is_some()) {
-            let mapped = if self.is_of_file(huge, phys) { &mut usage.shmem_huge } else { &mut usage.anon_huge };
+            let mapped = if self.rmap.is_of_file(huge, phys) { &mut usage.shmem_huge } else { &mut usage.anon_huge };
             *mapped += Order::PAGEBLOCK.pages().bytes();
         }
-        let [private, shared] = self.hugetlb_usage(space, vma);
+        let [private, shared] = self.hugetlb.hugetlb_usage(space, vma);
         usage.private_hugetlb += private;
         usage.shared_hugetlb += shared;
         for pte in space.entries(vma.range) {
@@ -131,14 +124,7 @@ impl UsedPages {
             }
         }
         // What is in swap of a tmpfs file counts for every mapping of it, but for nobody's share.
-        usage.swap += self.swapped_behind(space, vma).bytes();
-    }
-
-    /// Pages of a tmpfs file in swap that a mapping would show.
-    fn swapped_behind(&self, space: &Space, vma: &Vma) -> Pages {
-        let Some(file) = vma.kind.file().filter(|&file| !self.files.is_on_disk(file)) else { return Pages::ZERO };
-        let swapped = |vpn| self.swapped_at(file, vma.index(vpn)).is_some() && space.table.get(vpn).is_none();
-        Pages::new(vma.range.iter().filter(|&vpn| swapped(vpn)).count() as u64)
+        usage.swap += self.cache.swapped_behind(space, vma).bytes();
     }
 
     fn add_page(&self, usage: &mut MappingUse, pte: Pte, idx: Idx, locked: bool, phys: &PhysMem<impl Tracer>) {
@@ -156,11 +142,11 @@ impl UsedPages {
             usage.referenced += PAGE_SIZE;
         }
         match self.rmap.owner(idx) {
-            Owner::File { file, .. } if self.files.is_on_disk(file) => usage.pss_file += share,
+            Owner::File { file, .. } if self.cache.files.is_on_disk(file) => usage.pss_file += share,
             Owner::File { .. } => usage.pss_shmem += share,
             _ => {
                 usage.anonymous += PAGE_SIZE;
-                if self.is_lazily_freeable(idx, phys) && !dirty {
+                if self.rmap.is_lazily_freeable(idx, phys) && !dirty {
                     usage.lazy_free += PAGE_SIZE;
                 }
                 usage.pss_anon += share;
@@ -172,5 +158,22 @@ impl UsedPages {
         if locked {
             usage.pss_locked += share;
         }
+    }
+}
+
+impl PageCache {
+    /// Whether a mapping of `space` may have a huge page somewhere: `THPeligible`.
+    #[must_use]
+    pub(crate) fn has_room_for_huge_page(&self, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+        let slot = vma.range.start.slot();
+        let first = if slot.start == vma.range.start { slot.start } else { slot.end };
+        self.may_have_huge_pages(&space.seen_by_thp(vma), phys) && first.slot().end <= vma.range.end
+    }
+
+    /// Pages of a tmpfs file in swap that a mapping would show.
+    fn swapped_behind(&self, space: &Space, vma: &Vma) -> Pages {
+        let Some(file) = vma.kind.file().filter(|&file| !self.files.is_on_disk(file)) else { return Pages::ZERO };
+        let swapped = |vpn| self.swapped_at(file, vma.index(vpn)).is_some() && space.table.get(vpn).is_none();
+        Pages::new(vma.range.iter().filter(|&vpn| swapped(vpn)).count() as u64)
     }
 }

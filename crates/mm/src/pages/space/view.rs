@@ -1,4 +1,4 @@
-//! What an observer sees of spaces: the entry of a page, who maps a frame, what a page reads.
+//! Spaces as an observer sees them: the entry of a page, the mappings of a frame, the content of a page.
 
 use alloc::vec::Vec;
 
@@ -10,25 +10,28 @@ use super::table::Slot;
 use super::{Mapping, Mappings, Owner, Space, SpaceId};
 use crate::addr::{VirtAddr, VpnRange};
 use crate::page_cache::FileId;
+use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::swap::SlotId;
+use crate::swap::SwapArea;
 use crate::tags::{Tag, Tags};
 use crate::trace::Tracer;
 
-/// What is mapped at a page.
+/// Entry that maps a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageView {
     /// Nothing: the next access faults.
     None,
     /// The shared page of zeros.
     Zero,
-    /// Its content is in swap: the next access faults.
+    /// The content is in swap: the next access faults.
     Swapped,
     /// A frame.
     Present {
-        /// Which.
+        /// The frame.
         pfn: Pfn,
         /// The program may write it without a fault.
         writable: bool,
@@ -55,11 +58,11 @@ impl Space {
     }
 }
 
-impl UsedPages {
-    /// What is mapped at `addr`.
+impl Spaces {
+    /// Page or other entry that is mapped at `addr`.
     #[must_use]
     pub(crate) fn page_at(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem<impl Tracer>) -> PageView {
-        let pte = self.space(id).map_or(Pte::NONE, |space| space.table.get(addr.vpn()));
+        let pte = self.get(id).map_or(Pte::NONE, |space| space.table.get(addr.vpn()));
         match (pte.kind(), pte.idx()) {
             (PteKind::Present, Some(idx)) => PageView::Present {
                 pfn: phys.frames.pfn(idx),
@@ -73,17 +76,84 @@ impl UsedPages {
         }
     }
 
-    /// How many page table entries map the page at `pfn`, huge ones included where it is part of a huge page.
+    /// Place where the mapping that starts at `start` shows page `index` of its file, if that is `idx`.
+    fn file_mapping(&self, start: Mapping, index: u64, idx: Idx) -> Option<Mapping> {
+        let space = self.get(start.space).ok()?;
+        let range = space.vmas.at(start.vpn)?.pages_of(index, 1);
+        let maps = !range.is_empty() && space.table.get(range.start).idx() == Some(idx);
+        maps.then_some(Mapping { vpn: range.start, ..start })
+    }
+}
+
+impl UsedPages {
+    /// Number of page table entries that map the page at `pfn`, huge ones included where it is part of a huge page.
     #[must_use]
     pub fn mapcount(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> u32 {
-        if let Some(idx) = phys.frames.idx(pfn).filter(|&idx| self.huge_head(idx, phys).is_some()) {
+        if let Some(idx) = phys.frames.idx(pfn).filter(|&idx| self.rmap.huge_head(idx, phys).is_some()) {
             return self.subpage_mapcount(idx);
         }
         let Some(idx) = phys.frames.idx(pfn) else { return 0 };
-        self.mapcount_of(self.rmap.owner(idx)) + self.file_pmds(idx, phys)
+        self.cache.mapcount_of(self.rmap.owner(idx)) + self.file_pmds(idx, phys)
     }
 
-    /// The same for a single page by its owner.
+    /// Every place where the page that starts at `pfn` is mapped: the walk that migration and reclaim do.
+    #[must_use]
+    pub fn mappings(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Vec<(SpaceId, VirtAddr)> {
+        let Some(idx) = phys.frames.idx(pfn) else { return Vec::new() };
+        self.mappings_of(idx, phys).iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
+    }
+
+    pub(crate) fn mappings_of(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Mappings {
+        if self.rmap.huge_head(idx, phys).is_some() {
+            return Mappings::Several(self.subpage_mappings(idx));
+        }
+        match self.rmap.owner(idx) {
+            Owner::Anon(mapping) => Mappings::One(mapping),
+            Owner::Shared { first, .. } => Mappings::Several(self.rmap.chain(first).collect()),
+            Owner::File { file, index }
+                if self.cache.file(file).is_ok_and(|file| file.mappings(index) > 0)
+                    || self.file_pmds(idx, phys) > 0 =>
+            {
+                let candidates = self.cache.file(file).into_iter().flat_map(|file| &file.mapped_by);
+                Mappings::Several(candidates.filter_map(|&start| self.spaces.file_mapping(start, index, idx)).collect())
+            }
+            _ => Mappings::None,
+        }
+    }
+
+    /// Content that a program reads at `addr`, by its page table and files; `None` where nothing is mapped, or contents
+    /// are not tracked.
+    #[must_use]
+    pub fn read_tag(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem<impl Tracer>) -> Option<Tag> {
+        let space = self.spaces.get(id).ok()?;
+        let vma = space.vmas.find(addr.vpn())?;
+        let tags = self.tags.as_ref()?;
+        let pte = space.table.get(addr.vpn());
+        if let Some(slot) = pte.slot() {
+            return Some(self.swap.slot_tag(tags, slot));
+        }
+        let behind = vma.kind.file().filter(|_| pte.kind() != PteKind::Zero);
+        Some(match (pte.idx(), behind) {
+            (Some(idx), _) => tags.frame(idx),
+            (None, Some(file)) => self.file_tag(tags, file, vma.index(addr.vpn()), phys),
+            (None, None) => Tag::ZERO,
+        })
+    }
+
+    /// Content of a page of a file: in memory if it is there, else in swap or on disk.
+    pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> Tag {
+        let page = self.cache.file(file).ok().and_then(|file| file.page(index));
+        let page = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked));
+        match (page, self.cache.swapped_at(file, index)) {
+            (Some(idx), _) => tags.frame(idx),
+            (None, Some(slot)) => self.swap.slot_tag(tags, slot),
+            (None, None) => tags.on_disk(file, index),
+        }
+    }
+}
+
+impl PageCache {
+    /// Number of mappings of a single page, by its owner.
     #[inline]
     pub(crate) fn mapcount_of(&self, owner: Owner) -> u32 {
         match owner {
@@ -95,71 +165,11 @@ impl UsedPages {
             Owner::Huge | Owner::HugeZero | Owner::Hugetlb => 0,
         }
     }
+}
 
-    /// Every place where the page that starts at `pfn` is mapped: the walk that migration and reclaim do.
-    #[must_use]
-    pub fn mappings(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Vec<(SpaceId, VirtAddr)> {
-        let Some(idx) = phys.frames.idx(pfn) else { return Vec::new() };
-        self.mappings_of(idx, phys).iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
-    }
-
-    pub(crate) fn mappings_of(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Mappings {
-        if self.huge_head(idx, phys).is_some() {
-            return Mappings::Several(self.subpage_mappings(idx));
-        }
-        match self.rmap.owner(idx) {
-            Owner::Anon(mapping) => Mappings::One(mapping),
-            Owner::Shared { first, .. } => Mappings::Several(self.rmap.chain(first).collect()),
-            Owner::File { file, index }
-                if self.file(file).is_ok_and(|file| file.mappings(index) > 0) || self.file_pmds(idx, phys) > 0 =>
-            {
-                let candidates = self.file(file).into_iter().flat_map(|file| &file.mapped_by);
-                Mappings::Several(candidates.filter_map(|&start| self.file_mapping(start, index, idx)).collect())
-            }
-            _ => Mappings::None,
-        }
-    }
-
-    /// Where the mapping that starts at `start` shows page `index` of its file, if that is `idx`.
-    fn file_mapping(&self, start: Mapping, index: u64, idx: Idx) -> Option<Mapping> {
-        let space = self.space(start.space).ok()?;
-        let range = space.vmas.at(start.vpn)?.pages_of(index, 1);
-        let maps = !range.is_empty() && space.table.get(range.start).idx() == Some(idx);
-        maps.then_some(Mapping { vpn: range.start, ..start })
-    }
-
-    /// What a program reads at `addr` by what its page table and files hold; `None` where nothing is mapped, or contents
-    /// are not tracked.
-    #[must_use]
-    pub fn read_tag(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem<impl Tracer>) -> Option<Tag> {
-        let space = self.space(id).ok()?;
-        let vma = space.vmas.find(addr.vpn())?;
-        let tags = self.tags.as_ref()?;
-        let pte = space.table.get(addr.vpn());
-        if let Some(slot) = pte.slot() {
-            return Some(self.slot_tag(tags, slot));
-        }
-        let behind = vma.kind.file().filter(|_| pte.kind() != PteKind::Zero);
-        Some(match (pte.idx(), behind) {
-            (Some(idx), _) => tags.frame(idx),
-            (None, Some(file)) => self.file_tag(tags, file, vma.index(addr.vpn()), phys),
-            (None, None) => Tag::ZERO,
-        })
-    }
-
-    /// What a slot of swap stands for.
+impl SwapArea {
+    /// Content that a slot of swap stands for.
     fn slot_tag(&self, tags: &Tags, slot: SlotId) -> Tag {
-        self.swap.page(slot).map_or(self.swap.tag(slot), |idx| tags.frame(idx))
-    }
-
-    /// What a page of a file holds: in memory if it is there, else in swap or on disk.
-    pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> Tag {
-        let page = self.file(file).ok().and_then(|file| file.page(index));
-        let page = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked));
-        match (page, self.swapped_at(file, index)) {
-            (Some(idx), _) => tags.frame(idx),
-            (None, Some(slot)) => self.slot_tag(tags, slot),
-            (None, None) => tags.on_disk(file, index),
-        }
+        self.page(slot).map_or(self.tag(slot), |idx| tags.frame(idx))
     }
 }

@@ -13,7 +13,7 @@ use crate::hugetlb::HugetlbId;
 use crate::mempolicy::PolicyId;
 use crate::page_cache::FileId;
 
-/// What a program may do with the pages of a mapping: `PROT_*`.
+/// Rights of a program to the pages of a mapping: `PROT_*`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Prot(u8);
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Prot {
     }
 }
 
-/// Where the pages of a mapping come from.
+/// Source of the pages of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmaKind {
     /// Zeroed memory of this space alone.
@@ -64,7 +64,7 @@ pub enum VmaKind {
     },
     /// Pages of the hugetlb pools: `MAP_HUGETLB`.
     Hugetlb {
-        /// What the call that made it has.
+        /// Pages of the call that made the mapping.
         map: HugetlbId,
         /// `MAP_SHARED`: children that are forked write the same pages.
         shared: bool,
@@ -88,7 +88,7 @@ impl VmaKind {
     }
 }
 
-/// What the program said about huge pages here.
+/// Advice of the program about huge pages in the mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HugeAdvice {
     /// Nothing.
@@ -103,15 +103,15 @@ pub enum HugeAdvice {
 /// One mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vma {
-    /// Its pages; never none.
+    /// Pages of the mapping; never none.
     pub range: VpnRange,
-    /// What the program may do there.
+    /// Rights of the program there.
     pub prot: Prot,
-    /// Where its pages come from.
+    /// Source of the pages.
     pub kind: VmaKind,
     /// `vm_pgoff` in pages: the place of the first page in the file, or for anonymous memory where it was first mapped.
     pub offset: u64,
-    /// What the program said about huge pages.
+    /// Advice of the program about huge pages.
     pub advice: HugeAdvice,
     /// The program said where huge pages lie here: `MADV_LOCAL` or `MADV_HUGEPAGE_FORCE_LOCAL`, whichever the placement knows.
     pub local: bool,
@@ -119,7 +119,7 @@ pub struct Vma {
     pub locked: bool,
     /// May hold pages of this space alone: what having an `anon_vma` means.
     pub touched: bool,
-    /// Its own memory policy; a mapping of a file on tmpfs has that of the file instead.
+    /// Own memory policy of the mapping; a mapping of a file on tmpfs has that of the file instead.
     pub policy: Option<PolicyId>,
 }
 

@@ -51,7 +51,7 @@ impl UsedPages {
                 continue;
             }
             cached += word.frames();
-            if self.huge_head(idx, phys) == Some(idx) {
+            if self.rmap.huge_head(idx, phys) == Some(idx) {
                 self.check_huge_in_swap_cache(idx, phys)?;
                 continue;
             }
@@ -81,10 +81,12 @@ impl UsedPages {
         let in_order = first.is_multiple_of(CLUSTER) && (0..CLUSTER).all(has);
         require(in_order, "a huge page in the swap cache has a cluster in order", || format!("{pfn:?}: {first}"))?;
         let named = (first..first + CLUSTER).any(|slot| self.swap.slots[slot as usize].entries > 0);
-        let used = named || self.is_huge_page_mapped(head) || phys.frames.word(head).has(PageFlag::Writeback);
+        let used = named || self.huge.is_huge_page_mapped(head) || phys.frames.word(head).has(PageFlag::Writeback);
         require(used, "something leads to a huge page in the swap cache", || format!("{pfn:?}"))?;
-        require(!self.is_partially_mapped(head), "a huge page in the swap cache does not wait for its split", || {
-            format!("{pfn:?}")
-        })
+        require(
+            !self.huge.is_partially_mapped(head),
+            "a huge page in the swap cache does not wait for its split",
+            || format!("{pfn:?}"),
+        )
     }
 }

@@ -1,4 +1,4 @@
-//! Which slots of swap are not in use, one by one, and 512 in a row.
+//! Free slots of swap, one by one, and 512 in a row.
 //!
 //! Key type: [`FreeSlots`]. On a disk without moving parts slots come in clusters, aligned runs of as many as a huge page
 //! has base pages: single slots are taken from one cluster until that is full, so that others stay whole. A rotating disk has
@@ -27,7 +27,7 @@ struct Cluster {
 pub(super) struct FreeSlots {
     /// All slots.
     capacity: u64,
-    /// Those in use.
+    /// Slots in use.
     used: u64,
     /// Slots in no cluster that were never used.
     fresh: Vec<Range<u32>>,
@@ -49,7 +49,7 @@ impl FreeSlots {
         self.capacity
     }
 
-    /// Those in use.
+    /// Number of slots in use.
     pub(super) const fn used(&self) -> u64 {
         self.used
     }

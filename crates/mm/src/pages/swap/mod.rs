@@ -44,11 +44,11 @@ impl SlotId {
 /// A page to be written to swap; the caller writes it and then calls [`Mm::swap_written`](crate::Mm::swap_written).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapWrite {
-    /// Where to.
+    /// Slot that the page is written to.
     pub slot: SlotId,
-    /// Which page.
+    /// Page that is written.
     pub pfn: Pfn,
-    /// Its base pages, each to its slot.
+    /// Base pages of the page, each to its slot.
     pub pages: Pages,
 }
 
@@ -58,17 +58,17 @@ pub(crate) struct Slot {
     pub(crate) entries: u32,
     /// The page that has it.
     cache: Option<Idx>,
-    /// What was last written to it.
+    /// Content that was last written to the slot.
     tag: Tag,
-    /// What its page left when it was evicted.
+    /// Shadow that the page of the slot left when it was evicted.
     shadow: Option<Shadow>,
-    /// Its page was read ahead, and nobody has used it yet.
+    /// The page of the slot was read ahead, and nobody has used it yet.
     ahead: bool,
 }
 
 /// All slots.
 #[derive(Clone, Default)]
-pub(crate) struct SwapArea {
+pub struct SwapArea {
     /// Up to the last one that was ever used.
     slots: Vec<Slot>,
     free: FreeSlots,
@@ -155,36 +155,36 @@ impl SwapArea {
 /// Swap space that a machine can have: what the numbers of slots can tell apart.
 pub const SWAP_MAX: Pages = Pages::new(u32::MAX as u64);
 
-impl UsedPages {
+impl SwapArea {
     /// Adds swap space.
     ///
     /// # Panics
     /// Beyond [`SWAP_MAX`] in all.
     pub fn swapon(&mut self, slots: Pages) {
-        self.swap.free.add(slots.get(), false);
+        self.free.add(slots.get(), false);
     }
 
-    /// The same on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
+    /// Adds swap space on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
     pub(crate) fn swapon_solid_state(&mut self, slots: Pages, phys: &PhysMem<impl Tracer>) {
-        self.swap.free.add(slots.get(), phys.policy.thp.swap_whole);
+        self.free.add(slots.get(), phys.policy.thp.swap_whole);
     }
 
     /// Swap space: `SwapTotal`.
     #[must_use]
     pub fn swap_total(&self) -> Pages {
-        Pages::new(self.swap.free.capacity())
+        Pages::new(self.free.capacity())
     }
 
     /// Slots not in use: `SwapFree`.
     #[must_use]
     pub fn swap_free(&self) -> Pages {
-        Pages::new(self.swap.free())
+        Pages::new(self.free())
     }
 
     /// Pages in memory that have a slot: `SwapCached`.
     #[must_use]
     pub fn swap_cached(&self) -> Pages {
-        Pages::new(self.swap.cached.len())
+        Pages::new(self.cached.len())
     }
 
     /// Gives an anonymous or tmpfs page a slot, unless it has one; says whether it has one now.
@@ -193,19 +193,45 @@ impl UsedPages {
         if word.has(PageFlag::SwapCache) {
             return true;
         }
-        if !self.swap.give_slot(idx) {
+        if !self.give_slot(idx) {
             return false;
         }
         phys.frames.set(idx, word.with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true));
         true
     }
 
+    /// Takes a page, with all its base pages, out of the swap cache.
+    pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        for offset in 0..word.frames() as u32 {
+            let slot = self.cached.remove(idx.plus(offset));
+            (self.slot(slot).cache, self.slot(slot).ahead) = (None, false);
+            self.release_if_unused(slot);
+        }
+        phys.frames.set(
+            idx,
+            word.with(PageFlag::SwapCache, false).with(PageFlag::Dirty, false).with(PageFlag::Reclaim, false),
+        );
+    }
+
+    /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce. The slots of a
+    /// huge page stay together.
+    pub(crate) fn wrote_swap_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        if !word.is_compound() && word.has(PageFlag::SwapCache) && !word.has(PageFlag::Writeback) && self.is_half_used()
+        {
+            self.remove_from_swap_cache(idx, phys);
+        }
+    }
+}
+
+impl UsedPages {
     /// Replaces every entry that maps a page in the swap cache by its slot.
     pub(crate) fn unmap_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         let slot = self.swap.of(idx);
         let mappings = self.mappings_of(idx, phys);
         for &at in &*mappings {
-            let space = self.living(at.space);
+            let space = self.spaces.living(at.space);
             let table = space.table.table_mut(at.vpn).expect("the page is mapped there");
             let old = table.set(at.vpn, Pte::swap(slot));
             space.rss.anon_pages -= 1;
@@ -229,7 +255,7 @@ impl UsedPages {
     pub(crate) fn start_swap_write(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> SwapWrite {
         let (slot, word) = (self.swap.of(idx), phys.frames.word(idx));
         phys.frames.set(idx, word.with(PageFlag::Dirty, false).with(PageFlag::Reclaim, true));
-        self.set_writeback(idx, phys);
+        self.cache.set_writeback(idx, phys);
         let pages = word.frames();
         if let Some(tags) = &self.tags {
             for offset in 0..pages as u32 {
@@ -256,27 +282,13 @@ impl UsedPages {
     /// what comes back has to be told from what is new.
     pub(crate) fn evict_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         if phys.policy.reclaim.new_anon == NewAnon::Inactive {
-            let shadow = self.workingset_eviction(idx, phys);
+            let shadow = self.lru.workingset_eviction(idx, phys);
             for offset in 0..phys.frames.word(idx).frames() as u32 {
                 let slot = self.swap.of(idx.plus(offset));
                 self.swap.slot(slot).shadow = Some(shadow);
             }
         }
-        self.remove_from_swap_cache(idx, phys);
-    }
-
-    /// Takes a page, with all its base pages, out of the swap cache.
-    pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
-        let word = phys.frames.word(idx);
-        for offset in 0..word.frames() as u32 {
-            let slot = self.swap.cached.remove(idx.plus(offset));
-            (self.swap.slot(slot).cache, self.swap.slot(slot).ahead) = (None, false);
-            self.swap.release_if_unused(slot);
-        }
-        phys.frames.set(
-            idx,
-            word.with(PageFlag::SwapCache, false).with(PageFlag::Dirty, false).with(PageFlag::Reclaim, false),
-        );
+        self.swap.remove_from_swap_cache(idx, phys);
     }
 
     /// The last mapping of a page in the swap cache is gone.
@@ -288,7 +300,7 @@ impl UsedPages {
     /// Frees a page in the swap cache that neither mappings nor entries lead to, unless it is being written. One that a file
     /// has again is the file's alone.
     pub(crate) fn drop_if_useless(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        if let Some(head) = self.huge_head(idx, phys) {
+        if let Some(head) = self.rmap.huge_head(idx, phys) {
             return self.drop_huge_if_useless(head, cpu, phys);
         }
         if phys.frames.word(idx).has(PageFlag::Writeback) {
@@ -296,9 +308,9 @@ impl UsedPages {
         }
         let slot = self.swap.of(idx);
         match self.rmap.owner(idx) {
-            Owner::File { .. } => self.remove_from_swap_cache(idx, phys),
+            Owner::File { .. } => self.swap.remove_from_swap_cache(idx, phys),
             Owner::SwapCache if self.swap.slot(slot).entries == 0 => {
-                self.remove_from_swap_cache(idx, phys);
+                self.swap.remove_from_swap_cache(idx, phys);
                 self.disown(idx, cpu, phys);
             }
             _ => {}
@@ -317,17 +329,17 @@ impl UsedPages {
     /// A child has the same entry.
     pub(crate) fn share_swap_entry(&mut self, slot: SlotId, child: SpaceId) {
         self.swap.slot(slot).entries += 1;
-        self.living(child).swap_pages += 1;
+        self.spaces.living(child).swap_pages += 1;
     }
 
     /// Whether nothing but its one mapping leads to a page, so that it may be written in place. `entry` is an entry that is
     /// about to map it.
     pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool, phys: &PhysMem<impl Tracer>) -> bool {
         let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
-        if let Some(head) = self.huge_head(idx, phys) {
+        if let Some(head) = self.rmap.huge_head(idx, phys) {
             return match phys.frames.word(head).has(PageFlag::SwapCache) {
                 true => self.subpage_mapcount(idx) == u32::from(!entry) && entries == u32::from(entry),
-                false => self.is_huge_exclusive(head),
+                false => self.huge.is_huge_exclusive(head),
             };
         }
         match self.rmap.owner(idx) {
@@ -352,7 +364,7 @@ impl UsedPages {
         let writable = access == Access::Write;
         debug_assert!(!writable || self.is_exclusive(idx, true, phys), "{at:?} would write what others have, too");
         match self.rmap.owner(idx) {
-            _ if self.huge_head(idx, phys).is_some() => self.map_subpage(at, idx),
+            _ if self.rmap.huge_head(idx, phys).is_some() => self.map_subpage(at, idx),
             Owner::SwapCache => {
                 self.rmap.set(idx, Owner::Anon(at));
                 self.levels.anon += 1;
@@ -362,27 +374,14 @@ impl UsedPages {
         if vma.locked {
             self.mlock_page(idx, phys);
         }
-        let space = self.living(at.space);
+        let space = self.spaces.living(at.space);
         space.rss.anon_pages += 1;
         space.swap_pages -= 1;
         self.drop_swap_entry(slot, cpu, phys);
         if writable {
-            self.wrote_swap_page(idx, phys);
+            self.swap.wrote_swap_page(idx, phys);
         }
         Pte::present(idx).with(PteFlag::Access, vma.prot != Prot::NONE).with(PteFlag::Write, writable)
-    }
-
-    /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce. The slots of a
-    /// huge page stay together.
-    pub(crate) fn wrote_swap_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
-        let word = phys.frames.word(idx);
-        if !word.is_compound()
-            && word.has(PageFlag::SwapCache)
-            && !word.has(PageFlag::Writeback)
-            && self.swap.is_half_used()
-        {
-            self.remove_from_swap_cache(idx, phys);
-        }
     }
 
     /// Takes the fresh page `idx`, into which `slot` was read for a fault, into the swap cache.

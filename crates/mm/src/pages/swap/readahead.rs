@@ -12,12 +12,13 @@ use order9_units::Pfn;
 use super::SlotId;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::swap::SwapArea;
 use crate::trace::Tracer;
 
 /// Slots read at once beside the last slot that was read.
 const BESIDE_A_MISS: u64 = 2;
 
-/// How far ahead to read.
+/// Length of readahead.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
     /// Pages read ahead that were used since the last read.
@@ -29,7 +30,7 @@ pub(super) struct Window {
 }
 
 impl Default for Window {
-    /// That of a machine at its start, which takes readahead for worthwhile.
+    /// Window of a machine at its start, which takes readahead for worthwhile.
     fn default() -> Self {
         Self { hits: 4, last: 0, missed: 0 }
     }
@@ -56,20 +57,30 @@ impl Window {
     }
 }
 
-impl UsedPages {
+impl SwapArea {
     /// The slots to read together with `slot`, which a fault needs, in their order. For each the caller allocates a page, if
     /// it has one to spare, and hands it to `UsedPages::finish_readahead` when it is read.
     pub fn swap_readahead(&mut self, slot: SlotId, phys: &PhysMem<impl Tracer>) -> Vec<SlotId> {
-        let window = self.swap.window.next(slot, 1 << phys.settings.page_cluster);
+        let window = self.window.next(slot, 1 << phys.settings.page_cluster);
         let first = u64::from(slot.0) / window * window;
-        let end = (first + window).min(self.swap.slots.len() as u64);
+        let end = (first + window).min(self.slots.len() as u64);
         let needed = |&at: &u64| {
-            let other = &self.swap.slots[at as usize];
+            let other = &self.slots[at as usize];
             at != slot.index() && other.entries > 0 && other.cache.is_none()
         };
         (first..end).filter(needed).map(|at| SlotId(at as u32)).collect()
     }
 
+    /// A fault has found the page of a slot in memory.
+    pub(crate) fn note_swap_cache_hit(&mut self, slot: SlotId, phys: &mut PhysMem<impl Tracer>) {
+        if core::mem::take(&mut self.slot(slot).ahead) {
+            self.window.hits += 1;
+            phys.counters.swap_ra_hit += 1;
+        }
+    }
+}
+
+impl UsedPages {
     /// Takes the page just allocated, into which `slot` was read ahead, into the swap cache; frees it if nobody needs it any
     /// more.
     ///
@@ -84,14 +95,6 @@ impl UsedPages {
         at.ahead = true;
         self.fill_from_slot(slot, idx, phys);
         phys.counters.swap_ra += 1;
-    }
-
-    /// A fault has found the page of a slot in memory.
-    pub(crate) fn note_swap_cache_hit(&mut self, slot: SlotId, phys: &mut PhysMem<impl Tracer>) {
-        if core::mem::take(&mut self.swap.slot(slot).ahead) {
-            self.swap.window.hits += 1;
-            phys.counters.swap_ra_hit += 1;
-        }
     }
 }
 

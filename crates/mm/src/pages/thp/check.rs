@@ -11,16 +11,18 @@ use super::{HugePage, NR, subpages};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Rmap;
 use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
 use crate::tags::Tag;
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 
-/// What page tables and frames add up to.
+/// Sums over page tables and frames.
 #[derive(Default)]
 struct Seen {
     /// Huge mappings, by the first frame of their page.
     pmds: BTreeMap<u32, Vec<Mapping>>,
-    /// Who holds the huge page of zeros.
+    /// Number of holders of the huge page of zeros.
     zero_users: u64,
     thps: u64,
     /// Huge pages of files, and those with a huge mapping.
@@ -38,7 +40,7 @@ impl UsedPages {
             || format!("{turn:?}"),
         )?;
         let mut seen = Seen::default();
-        for (id, space) in self.spaces() {
+        for (id, space) in self.spaces.iter() {
             for (slot, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
                 let at = Mapping { space: id, vpn: slot.start };
                 let vma = space.vmas.find(slot.start).filter(|vma| slot.intersect(vma.range) == slot);
@@ -47,13 +49,13 @@ impl UsedPages {
                     self.check_huge_entry(at, huge, vma, &mut seen, phys)?;
                 }
             }
-            self.check_spare(id, space.spare_table)?;
+            self.rmap.check_spare(id, space.spare_table)?;
             seen.zero_users += u64::from(space.holds_huge_zero);
         }
         for head in (0..self.huge.pages.len() as u32).map(|block| Idx(block * NR)) {
             if self.rmap.owner(head) == Owner::Huge {
                 self.check_huge_page(head, &mut seen, phys)?;
-            } else if self.file_huge_head(head, phys).is_some() {
+            } else if self.rmap.file_huge_head(head, phys).is_some() {
                 self.check_huge_file_page(head, &mut seen, phys)?;
             } else {
                 let page = self.huge.page(head);
@@ -85,7 +87,7 @@ impl UsedPages {
         seen: &mut Seen,
         phys: &PhysMem<impl Tracer>,
     ) -> Verdict {
-        let of_file = self.is_of_file(huge, phys);
+        let of_file = self.rmap.is_of_file(huge, phys);
         let table = huge.deposit.map(|deposit| self.rmap.owner(deposit));
         let kept = if of_file { table.is_none() } else { table == Some(Owner::PageTable(at)) };
         require(kept, "the page table kept for a split knows its slot, pages of files keep none", || {
@@ -96,13 +98,13 @@ impl UsedPages {
             "a huge entry is accessible as its mapping is",
             || format!("{at:?}: {:?}", vma.prot),
         )?;
-        self.check_hinting(at, huge.pte)?;
+        self.balancing.check_hinting(at, huge.pte)?;
         let writable = huge.pte.has(PteFlag::Write);
         require(!writable || vma.prot.has(Prot::WRITE), "a huge entry is writable only if its mapping is", || {
             format!("{at:?} in {:?}", vma.prot)
         })?;
         if of_file {
-            return self.check_huge_file_entry(at, huge, vma, seen);
+            return self.rmap.check_huge_file_entry(at, huge, vma, seen);
         }
         require(vma.touched && vma.kind == VmaKind::Anon, "anonymous huge pages lie in anonymous mappings", || {
             format!("{at:?}")
@@ -110,7 +112,7 @@ impl UsedPages {
         let Some(head) = huge.head() else {
             let by_slot = phys.policy.thp.zero_by_slot;
             seen.zero_users += u64::from(by_slot);
-            let holds = by_slot || self.space(at.space).is_ok_and(|space| space.holds_huge_zero);
+            let holds = by_slot || self.spaces.get(at.space).is_ok_and(|space| space.holds_huge_zero);
             let sound = !writable && holds && self.huge.zero.is_some();
             return require(sound, "the huge page of zeros is there, held and read-only", || format!("{at:?}"));
         };
@@ -118,23 +120,8 @@ impl UsedPages {
         require(whole, "a huge entry names the first frame of a huge page", || {
             format!("{at:?} maps {:?}: {:?}", phys.frames.pfn(head), self.rmap.owner(head))
         })?;
-        require(!writable || self.is_huge_exclusive(head), "a huge page that several map is read-only", || {
+        require(!writable || self.huge.is_huge_exclusive(head), "a huge page that several map is read-only", || {
             format!("{at:?} may write {:?}", phys.frames.pfn(head))
-        })?;
-        seen.pmds.entry(head.0).or_default().push(at);
-        Ok(())
-    }
-
-    fn check_huge_file_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen) -> Verdict {
-        let head = huge.head().expect("it shows a page of a file");
-        let Owner::File { file, index } = self.rmap.owner(head) else { unreachable!("it is of a file") };
-        let shows = vma.kind.file() == Some(file) && vma.index(at.vpn) == index && head.0.is_multiple_of(NR);
-        require(shows, "a huge entry of a file shows its huge page from the first base page on", || {
-            format!("{at:?} of {vma:?} maps page {index} of {file:?}")
-        })?;
-        let writable = huge.pte.has(PteFlag::Write);
-        require(!(writable && vma.kind.is_private()), "a private mapping never writes to its file", || {
-            format!("{at:?}")
         })?;
         seen.pmds.entry(head.0).or_default().push(at);
         Ok(())
@@ -150,87 +137,31 @@ impl UsedPages {
         require(in_order, "a huge page of a file fills an aligned range of it", || {
             format!("{pfn:?}: {file:?} {base}")
         })?;
-        let size = self.files.size(file).map_or(0, order9_units::Pages::get);
+        let size = self.cache.files.size(file).map_or(0, order9_units::Pages::get);
         require(base < size, "a huge page of a file begins before its end", || format!("{pfn:?}: {base} of {size}"))?;
         let page = self.huge.page(head);
-        self.check_named(head, seen, phys)?;
-        let mappings = |index| self.file(file).map_or(0, |file| file.mappings(index));
-        self.check_mappings(head, places.map(|(index, _)| mappings(index)), phys)?;
+        self.huge.check_named(head, seen, phys)?;
+        let mappings = |index| self.cache.file(file).map_or(0, |file| file.mappings(index));
+        self.huge.check_mappings(head, places.map(|(index, _)| mappings(index)), phys)?;
         seen.shmem.0 += 1;
         seen.shmem.1 += u64::from(!page.pmds.is_empty());
         require(page.queued.is_none(), "pages of files do not wait for their split", || format!("{pfn:?}"))
-    }
-
-    /// Compares what a huge page counts with the mappings of each base page by single entries; returns their sum.
-    fn check_mappings(
-        &self,
-        head: Idx,
-        of_each: impl Iterator<Item = u32>,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<u32, Violation> {
-        let (pfn, page) = (phys.frames.pfn(head), self.huge.page(head));
-        let (mapped, ptes) = of_each.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
-        require(
-            (mapped, ptes) == (page.mapped, page.ptes),
-            "a huge page counts the mappings of its base pages",
-            || format!("{pfn:?}: {mapped} base pages, {ptes} mappings; {} and {} counted", page.mapped, page.ptes),
-        )?;
-        Ok(ptes)
-    }
-
-    fn check_spare(&self, id: SpaceId, spare: Option<Idx>) -> Verdict {
-        let Some(frame) = spare else { return Ok(()) };
-        let owner = self.rmap.owner(frame);
-        let own = matches!(owner, Owner::PageTable(at) if at.space == id);
-        require(own, "a spare page table belongs to its space", || format!("{id:?}: {owner:?}"))
     }
 
     fn check_huge_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
         let (pfn, page) = (phys.frames.pfn(head), self.huge.page(head));
         phys.check_huge_frames(head)?;
         let named = &page.pmds;
-        self.check_named(head, seen, phys)?;
-        let ptes = self.check_mappings(head, subpages(head).map(|idx| self.rmap.subpage_mappings(idx)), phys)?;
+        self.huge.check_named(head, seen, phys)?;
+        let ptes = self.huge.check_mappings(head, subpages(head).map(|idx| self.rmap.subpage_mappings(idx)), phys)?;
         let in_swap = phys.frames.word(head).has(PageFlag::SwapCache);
         require(!named.is_empty() || ptes > 0 || in_swap, "a huge page that nobody maps is freed", || {
             format!("{pfn:?}")
         })?;
         require(named.is_empty() || !in_swap, "no huge entry maps a page in the swap cache", || format!("{pfn:?}"))?;
         seen.thps += u64::from(!named.is_empty());
-        self.check_queued(head, page, seen, phys)?;
+        self.huge.check_queued(head, page, seen, phys)?;
         self.check_huge_tags(head, page)
-    }
-
-    fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
-        let node = phys.frames.zones()[phys.frames.blocks()[head.block()].zone.index()].node();
-        let queue = self.huge.queues.get(node.index());
-        let ticket = page.queued.map(core::num::NonZeroU64::get);
-        let there = ticket.is_none_or(|ticket| queue.and_then(|queue| queue.get(&ticket)) == Some(&head));
-        require(there, "a queued huge page is in the queue of its node", || format!("{:?}", phys.frames.pfn(head)))?;
-        seen.queued += u64::from(ticket.is_some());
-        let looked_at = phys.policy.thp.shrink_underused && !page.partial;
-        require(page.partial == ticket.is_some() || looked_at, "a huge page is queued for a reason", || {
-            format!("{:?}: {ticket:?}", phys.frames.pfn(head))
-        })?;
-        let in_turn = ticket.is_none_or(|ticket| phys.stands_in_turn(ticket, page.partial));
-        require(in_turn, "pages that are mapped in part stand first where reclaim begins with them", || {
-            format!("{:?}: {ticket:?}", phys.frames.pfn(head))
-        })?;
-        let in_swap = phys.frames.word(head).has(PageFlag::SwapCache);
-        let partly = page.pmds.is_empty() && page.mapped < NR && !in_swap;
-        require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {
-            format!("{:?}: {} base pages are mapped", phys.frames.pfn(head), page.mapped)
-        })
-    }
-
-    fn check_named(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
-        let mut entries = seen.pmds.remove(&head.0).unwrap_or_default();
-        let mut named = self.huge.page(head).pmds.clone();
-        entries.sort_unstable();
-        named.sort_unstable();
-        require(entries == named, "a huge page names each of its huge mappings", || {
-            format!("{:?}: {entries:?} by entries, {named:?} named", phys.frames.pfn(head))
-        })
     }
 
     /// A page that one space alone maps, and that it never wrote to, reads zeros.
@@ -269,6 +200,81 @@ impl UsedPages {
         let zeros = |tags: &crate::tags::Tags| subpages(head).all(|idx| tags.frame(idx) == Tag::ZERO);
         require(self.tags.as_ref().is_none_or(zeros), "the huge page of zeros holds zeros", || {
             format!("{:?}", phys.frames.pfn(head))
+        })
+    }
+}
+
+impl Rmap {
+    fn check_huge_file_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen) -> Verdict {
+        let head = huge.head().expect("it shows a page of a file");
+        let Owner::File { file, index } = self.owner(head) else { unreachable!("it is of a file") };
+        let shows = vma.kind.file() == Some(file) && vma.index(at.vpn) == index && head.0.is_multiple_of(NR);
+        require(shows, "a huge entry of a file shows its huge page from the first base page on", || {
+            format!("{at:?} of {vma:?} maps page {index} of {file:?}")
+        })?;
+        let writable = huge.pte.has(PteFlag::Write);
+        require(!(writable && vma.kind.is_private()), "a private mapping never writes to its file", || {
+            format!("{at:?}")
+        })?;
+        seen.pmds.entry(head.0).or_default().push(at);
+        Ok(())
+    }
+
+    fn check_spare(&self, id: SpaceId, spare: Option<Idx>) -> Verdict {
+        let Some(frame) = spare else { return Ok(()) };
+        let owner = self.owner(frame);
+        let own = matches!(owner, Owner::PageTable(at) if at.space == id);
+        require(own, "a spare page table belongs to its space", || format!("{id:?}: {owner:?}"))
+    }
+}
+
+impl HugeMemory {
+    /// Compares what a huge page counts with the mappings of each base page by single entries; returns their sum.
+    fn check_mappings(
+        &self,
+        head: Idx,
+        of_each: impl Iterator<Item = u32>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Result<u32, Violation> {
+        let (pfn, page) = (phys.frames.pfn(head), self.page(head));
+        let (mapped, ptes) = of_each.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
+        require(
+            (mapped, ptes) == (page.mapped, page.ptes),
+            "a huge page counts the mappings of its base pages",
+            || format!("{pfn:?}: {mapped} base pages, {ptes} mappings; {} and {} counted", page.mapped, page.ptes),
+        )?;
+        Ok(ptes)
+    }
+
+    fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let node = phys.frames.zones()[phys.frames.blocks()[head.block()].zone.index()].node();
+        let queue = self.queues.get(node.index());
+        let ticket = page.queued.map(core::num::NonZeroU64::get);
+        let there = ticket.is_none_or(|ticket| queue.and_then(|queue| queue.get(&ticket)) == Some(&head));
+        require(there, "a queued huge page is in the queue of its node", || format!("{:?}", phys.frames.pfn(head)))?;
+        seen.queued += u64::from(ticket.is_some());
+        let looked_at = phys.policy.thp.shrink_underused && !page.partial;
+        require(page.partial == ticket.is_some() || looked_at, "a huge page is queued for a reason", || {
+            format!("{:?}: {ticket:?}", phys.frames.pfn(head))
+        })?;
+        let in_turn = ticket.is_none_or(|ticket| phys.stands_in_turn(ticket, page.partial));
+        require(in_turn, "pages that are mapped in part stand first where reclaim begins with them", || {
+            format!("{:?}: {ticket:?}", phys.frames.pfn(head))
+        })?;
+        let in_swap = phys.frames.word(head).has(PageFlag::SwapCache);
+        let partly = page.pmds.is_empty() && page.mapped < NR && !in_swap;
+        require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {
+            format!("{:?}: {} base pages are mapped", phys.frames.pfn(head), page.mapped)
+        })
+    }
+
+    fn check_named(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+        let mut entries = seen.pmds.remove(&head.0).unwrap_or_default();
+        let mut named = self.page(head).pmds.clone();
+        entries.sort_unstable();
+        named.sort_unstable();
+        require(entries == named, "a huge page names each of its huge mappings", || {
+            format!("{:?}: {entries:?} by entries, {named:?} named", phys.frames.pfn(head))
         })
     }
 }

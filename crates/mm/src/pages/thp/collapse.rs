@@ -16,11 +16,13 @@ use super::rules::{Collapser, fails_with_huge_page};
 use super::trace::status;
 use super::{NR, khugepaged_gfp};
 use crate::page_cache::FileId;
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{
     Errno, Huge, HugeAdvice, Mapping, Prot, Pte, PteFlag, Space, SpaceId, VirtAddr, Vma, VmaKind, Vpn, VpnRange, Zap,
 };
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 
 /// A slot that may be collapsed.
@@ -98,7 +100,7 @@ pub enum CollapseFailure {
 }
 
 impl CollapseFailure {
-    /// What trace events call it.
+    /// Name of the failure in trace events.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -121,7 +123,7 @@ impl CollapseFailure {
         }
     }
 
-    /// What `MADV_COLLAPSE` answers.
+    /// Answer of `MADV_COLLAPSE`.
     #[must_use]
     pub const fn errno(self) -> Errno {
         match self {
@@ -132,12 +134,12 @@ impl CollapseFailure {
     }
 }
 
-/// What `MADV_COLLAPSE` of a range has to do.
+/// Task of `MADV_COLLAPSE` for a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollapseRange {
     /// First pages of the slots to collapse, mapping by mapping: the call ends after a mapping of which one could not be.
     pub mappings: Vec<Vec<VirtAddr>>,
-    /// How the call ends if all of them are collapsed.
+    /// End of the call if all slots are collapsed.
     pub end: Result<(), Errno>,
 }
 
@@ -154,7 +156,7 @@ impl UsedPages {
         length: Bytes,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<CollapseRange, Errno> {
-        let space = self.space(id)?;
+        let space = self.spaces.get(id)?;
         if !phys.policy.thp.madvise_collapse {
             return Err(Errno::Einval);
         }
@@ -163,7 +165,7 @@ impl UsedPages {
         let mut found = CollapseRange { mappings: Vec::new(), end: Ok(()) };
         let mut from = range.start;
         for vma in space.vmas.within(range) {
-            if !self.may_collapse(&space.seen_by_thp(vma), phys) {
+            if !self.cache.may_collapse(&space.seen_by_thp(vma), phys) {
                 found.end = Err(Errno::Einval);
                 return Ok(found);
             }
@@ -195,9 +197,9 @@ impl UsedPages {
         by: Collapser,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<Option<Collapse>, CollapseFailure> {
-        let space = self.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
+        let space = self.spaces.get(id).map_err(|_| CollapseFailure::VmaCheck)?;
         let slot = vpn.slot();
-        let vma = self.fills(space, slot, phys)?;
+        let vma = self.cache.fills(space, slot, phys)?;
         if space.table.huge(slot.start).is_some() {
             return Ok(None);
         }
@@ -223,34 +225,8 @@ impl UsedPages {
                 (entries.into_iter().map(Pte::idx).collect(), used, swapped)
             }
         };
-        let Request { node, nodemask, gfp, .. } = self.where_to_collapse(&pages, by, phys);
+        let Request { node, nodemask, gfp, .. } = self.huge.where_to_collapse(&pages, by, phys);
         Ok(Some(Collapse { space: id, slot: slot.start, node, nodemask, gfp, by, used, swapped, file }))
-    }
-
-    /// What to ask which nodes for: one that holds most of the pages, or any of those that do.
-    pub(super) fn where_to_collapse(
-        &mut self,
-        pages: &[Option<Idx>],
-        by: Collapser,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Request {
-        let gfp = match by {
-            Collapser::Madvise => Gfp::GFP_TRANSHUGE,
-            Collapser::Khugepaged => khugepaged_gfp(phys.settings.thp.khugepaged.defrag, &phys.policy.thp),
-        };
-        let full = phys.fullest_nodes(pages);
-        if phys.policy.thp.collapse_equal_nodes {
-            let nodemask = full.iter().copied().collect();
-            return Request { node: full[0], nodemask: Some(nodemask), ..Request::new(Order::PAGEBLOCK, gfp) };
-        }
-        let node = match by {
-            Collapser::Madvise => full[0],
-            Collapser::Khugepaged => {
-                let last = &mut self.huge.khugepaged.last_node;
-                *last.insert(next_of(&full, *last))
-            }
-        };
-        Request { node, ..Request::new(Order::PAGEBLOCK, gfp.with(Gfp::THISNODE)) }
     }
 
     /// The first page of a slot that has to be read back from swap, by a read access. `None` also where that is not worth
@@ -258,13 +234,13 @@ impl UsedPages {
     #[must_use]
     pub fn collapse_swapped(&self, collapse: &Collapse, phys: &PhysMem<impl Tracer>) -> Option<VirtAddr> {
         if let Some((file, base)) = collapse.file {
-            let (index, _) = self.file(file).ok()?.first_swapped(base, base + u64::from(NR))?;
+            let (index, _) = self.cache.file(file).ok()?.first_swapped(base, base + u64::from(NR))?;
             return Some((collapse.slot + Pages::new(index - base)).addr());
         }
         if phys.lacks_use(collapse) {
             return None;
         }
-        let table = self.space(collapse.space).ok()?.table.table(collapse.slot)?;
+        let table = self.spaces.get(collapse.space).ok()?.table.table(collapse.slot)?;
         let mut pages = collapse.slot.slot().iter();
         pages.find(|&vpn| table.get(vpn).slot().is_some()).map(Vpn::addr)
     }
@@ -316,7 +292,7 @@ impl UsedPages {
         self.zap(id, slot, Zap::All, cpu, phys);
         let at = Mapping { space: id, vpn: slot.start };
         let pte = Pte::present(head).with(PteFlag::Dirty, true).with(PteFlag::Write, vma.prot.has(Prot::WRITE));
-        let space = self.living(id);
+        let space = self.spaces.living(id);
         let deposit = space.table.remove(slot.start).expect("the slot had a table");
         space.table.install_huge(slot.start, Huge { pte, deposit: Some(deposit) });
         space.rss += HUGE_RSS;
@@ -336,7 +312,7 @@ impl UsedPages {
         self.collapse_plan(collapse.space, collapse.slot.slot(), collapse.by, phys)
     }
 
-    /// What a slot holds, if every page of it may be moved away.
+    /// Content of a slot, if every page of it may be moved away.
     fn collapse_plan(
         &self,
         id: SpaceId,
@@ -344,14 +320,14 @@ impl UsedPages {
         by: Collapser,
         phys: &PhysMem<impl Tracer>,
     ) -> Result<Plan, CollapseFailure> {
-        let space = self.space(id).map_err(|_| CollapseFailure::VmaCheck)?;
-        let vma = self.fills(space, slot, phys)?;
+        let space = self.spaces.get(id).map_err(|_| CollapseFailure::VmaCheck)?;
+        let vma = self.cache.fills(space, slot, phys)?;
         let table = space.table.table(slot.start).ok_or(CollapseFailure::PmdNull)?;
         let entries: Vec<Pte> = slot.iter().map(|vpn| table.get(vpn)).collect();
         let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
         let used = match by {
             Collapser::Madvise => {
-                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.may_leave(idx, phys))?;
+                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.rmap.may_leave(idx, phys))?;
                 writable.then_some(0).ok_or(CollapseFailure::PageRo)?
             }
             Collapser::Khugepaged => {
@@ -367,7 +343,37 @@ impl UsedPages {
         };
         Ok(Plan { vma, entries, used })
     }
+}
 
+impl HugeMemory {
+    /// Request for a huge page, with the nodes to ask: one that holds most of the pages, or any of those that do.
+    pub(super) fn where_to_collapse(
+        &mut self,
+        pages: &[Option<Idx>],
+        by: Collapser,
+        phys: &PhysMem<impl Tracer>,
+    ) -> Request {
+        let gfp = match by {
+            Collapser::Madvise => Gfp::GFP_TRANSHUGE,
+            Collapser::Khugepaged => khugepaged_gfp(phys.settings.thp.khugepaged.defrag, &phys.policy.thp),
+        };
+        let full = phys.fullest_nodes(pages);
+        if phys.policy.thp.collapse_equal_nodes {
+            let nodemask = full.iter().copied().collect();
+            return Request { node: full[0], nodemask: Some(nodemask), ..Request::new(Order::PAGEBLOCK, gfp) };
+        }
+        let node = match by {
+            Collapser::Madvise => full[0],
+            Collapser::Khugepaged => {
+                let last = &mut self.khugepaged.last_node;
+                *last.insert(next_of(&full, *last))
+            }
+        };
+        Request { node, ..Request::new(Order::PAGEBLOCK, gfp.with(Gfp::THISNODE)) }
+    }
+}
+
+impl PageCache {
     fn may_collapse(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
         vma.advice != HugeAdvice::NoHuge && (vma.kind == VmaKind::Anon || self.is_congruent_shmem(vma, phys))
     }
@@ -415,7 +421,7 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-/// What a slot holds that may be collapsed.
+/// Content of a slot that may be collapsed.
 struct Plan {
     vma: Vma,
     entries: Vec<Pte>,

@@ -13,6 +13,7 @@ use super::collapse::{Collapse, CollapseFailure};
 use super::rules::Collapser;
 use super::{NR, subpages};
 use crate::page_cache::FileId;
+use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -21,14 +22,16 @@ use crate::trace::Tracer;
 
 const HUGE: u64 = NR as u64;
 
-impl UsedPages {
+impl PageCache {
     /// Whether what a mapping shows may be collapsed as pages of tmpfs, as far as advice does not matter.
     pub(super) fn is_congruent_shmem(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
         let on_tmpfs = vma.kind.file().is_some_and(|file| !self.files.is_on_disk(file));
         on_tmpfs && phys.policy.thp.shmem && vma.offset % HUGE == vma.range.start.get() % HUGE
     }
+}
 
-    /// What is at every place of an aligned range of a tmpfs file, if it may be collapsed.
+impl UsedPages {
+    /// Content of every place in an aligned range of a tmpfs file, if the range may be collapsed.
     pub(super) fn file_plan(
         &self,
         file: FileId,
@@ -36,14 +39,14 @@ impl UsedPages {
         by: Collapser,
         phys: &PhysMem<impl Tracer>,
     ) -> Result<Vec<Option<Idx>>, CollapseFailure> {
-        let of = self.file(file).map_err(|_| CollapseFailure::VmaCheck)?;
+        let of = self.cache.file(file).map_err(|_| CollapseFailure::VmaCheck)?;
         let pages: Vec<Option<Idx>> = (base..base + HUGE).map(|index| of.page(index)).collect();
         let swapped = (base..base + HUGE).filter(|&index| of.swapped(index).is_some()).count() as u64;
         for &idx in pages.iter().flatten() {
-            if self.file_huge_head(idx, phys).is_some() {
+            if self.rmap.file_huge_head(idx, phys).is_some() {
                 return Err(CollapseFailure::PageCompound);
             }
-            self.may_leave(idx, phys)?;
+            self.rmap.may_leave(idx, phys)?;
             if phys.frames.word(idx).has(PageFlag::Writeback) {
                 return Err(CollapseFailure::PageCount);
             }
@@ -68,7 +71,12 @@ impl UsedPages {
         base: u64,
         phys: &mut PhysMem<impl Tracer>,
     ) -> bool {
-        let head = self.file(file).ok().and_then(|file| file.page(base)).and_then(|idx| self.file_huge_head(idx, phys));
+        let head = self
+            .cache
+            .file(file)
+            .ok()
+            .and_then(|file| file.page(base))
+            .and_then(|idx| self.rmap.file_huge_head(idx, phys));
         if head.is_none() || !phys.policy.thp.shmem_retract {
             return false;
         }
@@ -87,13 +95,13 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), CollapseFailure> {
         let head = phys.fresh_block(page, Order::PAGEBLOCK);
-        let in_swap = self.file(file).is_ok_and(|file| file.first_swapped(base, base + HUGE).is_some());
+        let in_swap = self.cache.file(file).is_ok_and(|file| file.first_swapped(base, base + HUGE).is_some());
         let plan = match in_swap {
             true => Err(CollapseFailure::PteNonPresent),
             false => self.file_plan(file, base, collapse.by(), phys),
         };
         let holes = |plan: &Vec<Option<Idx>>| plan.iter().filter(|page| page.is_none()).count() as u64;
-        let plan = plan.and_then(|plan| match holes(&plan) <= self.room_for(file) {
+        let plan = plan.and_then(|plan| match holes(&plan) <= self.cache.room_for(file) {
             true => Ok(plan),
             false => Err(CollapseFailure::Fail),
         });
@@ -125,9 +133,9 @@ impl UsedPages {
 
     /// Takes away the empty page tables of slots that could show the huge page at `base` of a file.
     fn retract_tables(&mut self, file: FileId, base: u64, phys: &mut PhysMem<impl Tracer>) {
-        let mapped_by: Vec<_> = self.file_mut(file).mapped_by.iter().copied().collect();
+        let mapped_by: Vec<_> = self.cache.file_mut(file).mapped_by.iter().copied().collect();
         for at in mapped_by {
-            let Some(vma) = self.living(at.space).vmas.at(at.vpn).copied() else { continue };
+            let Some(vma) = self.spaces.living(at.space).vmas.at(at.vpn).copied() else { continue };
             let shown = vma.pages_of(base, HUGE);
             if shown.len() == Pages::new(HUGE) && shown.start.slot() == shown {
                 self.retract_table(at.space, shown, phys);
@@ -136,8 +144,8 @@ impl UsedPages {
     }
 
     fn retract_table(&mut self, id: SpaceId, slot: VpnRange, phys: &mut PhysMem<impl Tracer>) {
-        if self.living(id).table.table(slot.start).is_some_and(|table| table.used == 0) {
-            let frame = self.living(id).table.remove(slot.start).expect("the slot has a table");
+        if self.spaces.living(id).table.table(slot.start).is_some_and(|table| table.used == 0) {
+            let frame = self.spaces.living(id).table.remove(slot.start).expect("the slot has a table");
             self.free_page_table(id, frame, NO_CPU, phys);
             phys.work.tlb_flushes += 1;
         }

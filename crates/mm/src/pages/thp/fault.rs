@@ -7,9 +7,11 @@ use super::map::HUGE_RSS;
 use super::placement::{HugeAsk, HugeSearch};
 use super::{HugeEnabled, NR, fault_gfp, zero_gfp};
 use crate::mempolicy::{PageOf, PlacedHuge, SpaceTask};
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::{HugeCow, ZeroWrite};
+use crate::space::Spaces;
 use crate::space::{
     Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
     Vpn,
@@ -33,13 +35,13 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-impl UsedPages {
+impl Spaces {
     /// Whether a space has huge pages disabled: `prctl(PR_GET_THP_DISABLE)`.
     ///
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn thp_disabled(&self, id: SpaceId) -> Result<bool, Errno> {
-        self.space(id).map(|space| space.thp_disabled)
+        self.get(id).map(|space| space.thp_disabled)
     }
 
     /// `prctl(PR_SET_THP_DISABLE)`: no mapping of the space gets huge pages from now on, whatever else says so. What is huge
@@ -48,17 +50,43 @@ impl UsedPages {
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn set_thp_disabled(&mut self, id: SpaceId, disabled: bool) -> Result<(), Errno> {
-        self.space_mut(id)?.thp_disabled = disabled;
+        self.get_mut(id)?.thp_disabled = disabled;
         Ok(())
     }
 
+    /// Goes on with the fault for the pages of its slot from `vpn` on, each of which gets a copy of its own.
+    pub(crate) fn copy_slot_from(&self, fault: &Fault, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> FaultStep {
+        for vpn in fault.vpn.slot().iter().filter(|&at| at >= vpn) {
+            let seen = self.get(fault.space).map_or(Pte::NONE, |space| space.table.get(vpn));
+            let Some(source) = seen.idx().filter(|_| !seen.has(PteFlag::Write)) else { continue };
+            let need = Need::CopyOf(phys.frames.pfn(source));
+            return FaultStep::NeedPage(Fault {
+                vpn,
+                need,
+                seen,
+                gfp: Gfp::GFP_HIGHUSER_MOVABLE,
+                whole_slot: Some(fault.whole_slot.unwrap_or(fault.vpn)),
+                ..*fault
+            });
+        }
+        FaultStep::Done
+    }
+
+    fn has_table(&mut self, fault: &Fault) -> bool {
+        self.living(fault.space).table.table(fault.vpn).is_some()
+    }
+}
+
+impl PageCache {
     /// Whether a mapping may have huge pages, of its own or of its file: `THPeligible`, as far as single slots do not matter,
     /// and what khugepaged asks.
     #[must_use]
     pub fn may_have_huge_pages(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
         phys.is_thp_eligible(vma) || self.is_shmem_eligible(vma, phys)
     }
+}
 
+impl UsedPages {
     /// A fault in a slot that has no table: with a huge page if it may have one, else `fault`, which asks for a table.
     #[cold]
     pub(crate) fn resolve_slot(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
@@ -66,27 +94,27 @@ impl UsedPages {
         if let VmaKind::Hugetlb { .. } = vma.kind {
             return self.resolve_hugetlb(fault, vma, phys);
         }
-        let vma = &self.living(fault.space).seen_by_thp(vma);
-        if let Some(huge) = self.living(fault.space).table.huge(fault.vpn) {
+        let vma = &self.spaces.living(fault.space).seen_by_thp(vma);
+        if let Some(huge) = self.spaces.living(fault.space).table.huge(fault.vpn) {
             return self.resolve_huge(Fault { seen: huge.pte, ..fault }, vma, phys);
         }
-        if let Some(file) = vma.kind.file().filter(|&file| !self.files.is_on_disk(file)) {
+        if let Some(file) = vma.kind.file().filter(|&file| !self.cache.files.is_on_disk(file)) {
             return self.resolve_shmem_slot(fault, vma, file, phys);
         }
         if !phys.is_thp_eligible(vma) || slot.intersect(vma.range) != slot {
             return FaultStep::NeedPage(fault);
         }
         if !vma.touched {
-            self.living(fault.space).vmas.set_touched(fault.vpn);
+            self.spaces.living(fault.space).vmas.set_touched(fault.vpn);
         }
-        self.khugepaged_register(fault.space, phys);
+        self.huge.khugepaged_register(fault.space, phys);
         let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, ..fault });
-        if self.living(fault.space).spare_table.is_none() {
+        if self.spaces.living(fault.space).spare_table.is_none() {
             return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);
         }
         match fault.access {
             Access::Read if !phys.settings.thp.use_zero_page => {}
-            Access::Read if !self.has_huge_zero_page() => return need(Need::HugeZero, zero_gfp(&phys.policy.thp)),
+            Access::Read if !self.huge.has_huge_zero_page() => return need(Need::HugeZero, zero_gfp(&phys.policy.thp)),
             Access::Read => return self.map_huge_zero(&fault, phys),
             Access::Write => {}
         }
@@ -146,14 +174,14 @@ impl UsedPages {
         if fault.access.allowed_by_entry(entry) {
             return self.map_huge_write(&fault, fault.access.mark(entry), phys);
         }
-        if entry.idx().is_some_and(|head| self.file_huge_head(head, phys).is_some()) {
+        if entry.idx().is_some_and(|head| self.rmap.file_huge_head(head, phys).is_some()) {
             return match vma.kind.is_private() {
                 true => self.split_and_resolve(&fault, phys),
                 false => self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true), phys),
             };
         }
         match entry.idx() {
-            Some(head) if self.is_huge_exclusive(head) => {
+            Some(head) if self.huge.is_huge_exclusive(head) => {
                 self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true), phys)
             }
             None if phys.policy.thp.zero_write == ZeroWrite::Split => self.split_and_resolve(&fault, phys),
@@ -165,7 +193,7 @@ impl UsedPages {
     }
 
     fn map_huge_write(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        let huge = self.living(fault.space).table.huge_mut(fault.vpn).expect("the slot has a huge mapping");
+        let huge = self.spaces.living(fault.space).table.huge_mut(fault.vpn).expect("the slot has a huge mapping");
         huge.pte = entry;
         phys.work.ptes_set += 1;
         self.wrote(fault.space, fault.vpn, fault.access, phys);
@@ -186,25 +214,7 @@ impl UsedPages {
         }
         // All of the slot is copied, page by page, so that it does not stay half in the other space's huge page.
         self.pmd_to_table(fault.space, fault.vpn, phys);
-        self.copy_slot_from(fault, fault.vpn.slot().start, phys)
-    }
-
-    /// Goes on with the fault for the pages of its slot from `vpn` on, each of which gets a copy of its own.
-    pub(crate) fn copy_slot_from(&self, fault: &Fault, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> FaultStep {
-        for vpn in fault.vpn.slot().iter().filter(|&at| at >= vpn) {
-            let seen = self.space(fault.space).map_or(Pte::NONE, |space| space.table.get(vpn));
-            let Some(source) = seen.idx().filter(|_| !seen.has(PteFlag::Write)) else { continue };
-            let need = Need::CopyOf(phys.frames.pfn(source));
-            return FaultStep::NeedPage(Fault {
-                vpn,
-                need,
-                seen,
-                gfp: Gfp::GFP_HIGHUSER_MOVABLE,
-                whole_slot: Some(fault.whole_slot.unwrap_or(fault.vpn)),
-                ..*fault
-            });
-        }
-        FaultStep::Done
+        self.spaces.copy_slot_from(fault, fault.vpn.slot().start, phys)
     }
 
     /// Says that a page could not be had which a fault had asked for and can do without: it makes its next attempt if it has
@@ -214,7 +224,7 @@ impl UsedPages {
         self.go_on_fast(step, cpu, phys)
     }
 
-    /// The same without any allocation.
+    /// Refuses a huge page to a fault without any allocation.
     pub(crate) fn refuse(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let mut step = match (fault.need, fault.search) {
             (Need::Surplus, _) => {
@@ -235,7 +245,7 @@ impl UsedPages {
         if let Need::HugeFilePage(file, index) = fault.need {
             return phys.refuse_huge_file_page(fault, file, index);
         }
-        let Ok(space) = self.space(fault.space) else { return FaultStep::Retry };
+        let Ok(space) = self.spaces.get(fault.space) else { return FaultStep::Retry };
         let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
         if space.vmas.generation != fault.generation || now != fault.seen {
             return FaultStep::Retry;
@@ -247,19 +257,15 @@ impl UsedPages {
             return self.refuse_huge(fault, fault.seen.idx(), phys);
         }
         phys.counters.thp_fault_fallback += 1;
-        if !self.has_table(fault) && !self.install_spare_table(fault) {
+        if !self.spaces.has_table(fault) && !self.install_spare_table(fault) {
             return FaultStep::NeedPage(Fault { need: Need::PageTable, gfp: Gfp::GFP_PGTABLE_USER, ..*fault });
         }
         self.resolve_again(fault, phys)
     }
 
-    fn has_table(&mut self, fault: &Fault) -> bool {
-        self.living(fault.space).table.table(fault.vpn).is_some()
-    }
-
     /// Gives the empty slot of a fault the page table that was allocated for a huge one; says whether there was any.
     fn install_spare_table(&mut self, fault: &Fault) -> bool {
-        let space = self.living(fault.space);
+        let space = self.spaces.living(fault.space);
         let Some(frame) = space.spare_table.take() else { return false };
         let slot = fault.vpn.slot().start;
         space.table.install(slot, frame);
@@ -269,7 +275,7 @@ impl UsedPages {
 
     /// Maps a fresh base page in a slot that has nothing yet, unless something has changed since it was asked for.
     fn map_base_first(&mut self, fault: &Fault, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        let is_as_seen = self.space(fault.space).is_ok_and(|space| {
+        let is_as_seen = self.spaces.get(fault.space).is_ok_and(|space| {
             let is_empty = space.table.huge(fault.vpn).is_none() && space.table.table(fault.vpn).is_none();
             space.vmas.generation == fault.generation && is_empty
         });
@@ -300,10 +306,10 @@ impl UsedPages {
 
     /// Keeps a page table for the next slot of the space that needs one.
     fn keep_spare_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        match self.space(id) {
+        match self.spaces.get(id) {
             Ok(space) if space.spare_table.is_none() => {
                 self.count_page_table(id, vpn, idx, phys);
-                self.living(id).spare_table = Some(idx);
+                self.spaces.living(id).spare_table = Some(idx);
             }
             _ => phys.free_fresh(idx, cpu),
         }
@@ -318,7 +324,7 @@ impl UsedPages {
     /// Gives the empty slot of the fault an entry, and the spare page table for its split.
     fn install_huge(&mut self, fault: &Fault, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
         let at = Mapping { space: fault.space, vpn: fault.vpn.slot().start };
-        let space = self.living(at.space);
+        let space = self.spaces.living(at.space);
         let deposit = space.spare_table.take().expect("a page table was allocated for the slot");
         space.table.install_huge(at.vpn, Huge { pte, deposit: Some(deposit) });
         self.rmap.set(deposit, Owner::PageTable(at));
@@ -328,7 +334,7 @@ impl UsedPages {
     /// Maps a fresh huge page, unless something has changed since it was asked for.
     fn map_fresh_huge(&mut self, fault: &Fault, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let slot = fault.vpn.slot();
-        let vma = self.space(fault.space).ok().filter(|space| {
+        let vma = self.spaces.get(fault.space).ok().filter(|space| {
             let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
             let has_room = now.idx().is_some()
                 || !now.is_none()
@@ -348,7 +354,7 @@ impl UsedPages {
         if fault.seen.is_none() {
             self.install_huge(fault, entry, phys);
         } else {
-            self.living(at.space).table.huge_mut(at.vpn).expect("the slot has a huge mapping").pte = entry;
+            self.spaces.living(at.space).table.huge_mut(at.vpn).expect("the slot has a huge mapping").pte = entry;
             phys.work.ptes_set += 1;
             phys.work.ptes_cleared += 1;
             phys.work.tlb_flushes += 1;
@@ -359,10 +365,10 @@ impl UsedPages {
                 self.unmap_huge(at, old, cpu, phys);
                 self.munlock_page(old, phys);
             }
-            None => self.living(at.space).rss += HUGE_RSS,
+            None => self.spaces.living(at.space).rss += HUGE_RSS,
         }
         if !fault.seen.is_none() && fault.seen.idx().is_none() {
-            self.release_huge_zero(phys);
+            self.huge.release_huge_zero(phys);
         }
         phys.counters.thp_fault_alloc += 1;
         self.wrote(fault.space, fault.vpn, fault.access, phys);

@@ -24,7 +24,7 @@ impl UsedPages {
         phys.counters.thp_split_page += 1;
         self.take_apart(head, phys);
         self.levels.shmem_thps -= 1;
-        let size = self.files.size(file).map_or(0, Pages::get);
+        let size = self.cache.files.size(file).map_or(0, Pages::get);
         for (index, idx) in (base..).zip(subpages(head)).filter(|&(index, _)| index >= size) {
             self.take_from_file(file, index, None, phys);
             self.disown(idx, cpu, phys);

@@ -1,4 +1,4 @@
-//! Which parts of huge pages hold something else than zeros: a bit for each frame of the machine.
+//! Parts of huge pages that hold something else than zeros: a bit for each frame of the machine.
 //!
 //! Kept only where the policy splits huge pages that are mostly zeros. A part is zeros from the clearing of its page on until
 //! a program writes to it; what programs write is never taken for zeros. Nothing is said of single frames.

@@ -17,39 +17,8 @@ use super::rules::Collapser;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Space, SpaceId, TASK_END, Vma, Vpn, VpnRange};
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
-
-/// `transparent_hugepage/khugepaged/*`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KhugepagedSettings {
-    /// It reclaims and compacts for a huge page.
-    pub defrag: bool,
-    /// Base pages to look at in a pass; at least 1.
-    pub pages_to_scan: u64,
-    /// Pause between passes, in milliseconds.
-    pub scan_sleep_ms: u64,
-    /// Pause after there was no huge page, in milliseconds.
-    pub alloc_sleep_ms: u64,
-    /// Pages of a slot that may be empty or zeros.
-    pub max_ptes_none: u64,
-    /// Pages of a slot that may be in swap.
-    pub max_ptes_swap: u64,
-    /// Pages of a slot that others may map, too.
-    pub max_ptes_shared: u64,
-}
-
-impl KhugepagedSettings {
-    /// Those of a machine with memory to spare: 4096 pages every 10 s, a minute of rest where there is no huge page.
-    pub(crate) const DEFAULT: Self = Self {
-        defrag: true,
-        pages_to_scan: 8 * NR as u64,
-        scan_sleep_ms: 10_000,
-        alloc_sleep_ms: 60_000,
-        max_ptes_none: NR as u64 - 1,
-        max_ptes_swap: NR as u64 / 8,
-        max_ptes_shared: NR as u64 / 2,
-    };
-}
 
 /// Whom khugepaged visits, and how far it is.
 #[derive(Clone, Default)]
@@ -61,27 +30,27 @@ pub(crate) struct Khugepaged {
     /// The node of the last huge page it asked for: of equals, it takes the next one.
     pub(super) last_node: Option<NodeId>,
     /// `full_scans`.
-    pub(crate) full_scans: u32,
+    full_scans: u32,
     /// `pages_collapsed`.
-    pub(crate) pages_collapsed: u32,
+    pages_collapsed: u32,
     pass: Pass,
 }
 
 /// One pass.
 #[derive(Clone, Copy, Default)]
 struct Pass {
-    /// What it has cost, in base pages.
+    /// Cost of the pass, in base pages.
     progress: u64,
-    /// How often it came to the beginning of the list.
+    /// Number of times that the pass came to the beginning of the list.
     heads: u32,
-    /// It has come to a space and looked at nothing there yet.
+    /// The pass has come to a space and looked at nothing there yet.
     begins_visit: bool,
     /// There was no huge page once.
     refused: bool,
     over: bool,
 }
 
-/// What looking at the next part of a space came to.
+/// Result of a look at the next part of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KhugepagedStep {
     /// Nothing to be done there; go on.
@@ -92,12 +61,12 @@ pub enum KhugepagedStep {
     Leave,
 }
 
-/// How long khugepaged sleeps.
+/// Sleep of khugepaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KhugepagedPause {
     /// Not at all.
     None,
-    /// So long, or until it is woken.
+    /// Sleep of this length, or until khugepaged is woken.
     For(Nanos),
     /// Until it is woken: huge pages are off, or there is nobody to visit.
     UntilWoken,
@@ -125,41 +94,31 @@ impl Khugepaged {
     }
 }
 
-impl UsedPages {
+impl HugeMemory {
     /// Registers a space of which a mapping may have huge pages. khugepaged is woken for the first one.
     pub(crate) fn khugepaged_register(&mut self, space: SpaceId, phys: &mut PhysMem<impl Tracer>) {
-        let khugepaged = &mut self.huge.khugepaged;
+        let khugepaged = &mut self.khugepaged;
         if !khugepaged.is_registered(space) {
             phys.daemons.wakeups.khugepaged |= khugepaged.spaces.is_empty();
             khugepaged.spaces.push(space);
         }
     }
 
-    /// The same, if the mapping at `vpn` has a slot that may be huge, or one of tmpfs whose file may later have huge pages.
-    pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
-        let vma = self.space(id).ok().and_then(|space| Some(space.seen_by_thp(space.vmas.find(vpn)?)));
-        let may =
-            |vma: &Vma| phys.is_thp_eligible(vma) || phys.is_enabled_for(vma) && self.is_congruent_shmem(vma, phys);
-        if vma.is_some_and(|vma| may(&vma) && whole_slots(vma.range).next().is_some()) {
-            self.khugepaged_register(id, phys);
-        }
-    }
-
     /// Huge pages khugepaged has made: `pages_collapsed`.
     #[must_use]
     pub fn khugepaged_pages_collapsed(&self) -> u32 {
-        self.huge.khugepaged.pages_collapsed
+        self.khugepaged.pages_collapsed
     }
 
-    /// How often khugepaged has been through all spaces: `full_scans`.
+    /// Number of times that khugepaged has been through all spaces: `full_scans`.
     #[must_use]
     pub fn khugepaged_full_scans(&self) -> u32 {
-        self.huge.khugepaged.full_scans
+        self.khugepaged.full_scans
     }
 
     /// Begins a pass.
     pub fn khugepaged_begin_pass(&mut self) {
-        self.huge.khugepaged.pass = Pass::default();
+        self.khugepaged.pass = Pass::default();
     }
 
     /// The space to visit next, of which its lock is to be tried: where it is busy, [`Mm::khugepaged_pass_by`]. `None` ends
@@ -168,7 +127,7 @@ impl UsedPages {
         if self.khugepaged_is_over(phys) {
             return None;
         }
-        let khugepaged = &mut self.huge.khugepaged;
+        let khugepaged = &mut self.khugepaged;
         if khugepaged.cursor.is_none() {
             khugepaged.pass.heads += 1;
             if khugepaged.pass.heads > 1 {
@@ -184,23 +143,74 @@ impl UsedPages {
 
     /// Leaves the space that is visited for the next one.
     pub fn khugepaged_pass_by(&mut self) {
-        self.huge.khugepaged.next_space();
+        self.khugepaged.next_space();
+    }
+
+    /// Takes note of what became of a slot that was to be collapsed. A pause is to be slept before the pass goes on: the
+    /// first time that there is no huge page. The second time ends the pass.
+    pub(crate) fn khugepaged_done(
+        &mut self,
+        end: Result<(), CollapseFailure>,
+        phys: &PhysMem<impl Tracer>,
+    ) -> KhugepagedPause {
+        let has_budget = !self.khugepaged_is_over(phys);
+        let khugepaged = &mut self.khugepaged;
+        khugepaged.pages_collapsed = khugepaged.pages_collapsed.wrapping_add(u32::from(end.is_ok()));
+        if end != Err(CollapseFailure::AllocHugePage) || !has_budget {
+            return KhugepagedPause::None;
+        }
+        if core::mem::replace(&mut khugepaged.pass.refused, true) {
+            khugepaged.pass.over = true;
+            return KhugepagedPause::None;
+        }
+        pause(phys.settings.thp.khugepaged.alloc_sleep_ms)
+    }
+
+    /// Sleep after a pass.
+    #[must_use]
+    pub fn khugepaged_pause(&self, phys: &PhysMem<impl Tracer>) -> KhugepagedPause {
+        if phys.settings.thp.is_off() || self.khugepaged.spaces.is_empty() {
+            return KhugepagedPause::UntilWoken;
+        }
+        pause(phys.settings.thp.khugepaged.scan_sleep_ms)
+    }
+
+    fn khugepaged_is_over(&self, phys: &PhysMem<impl Tracer>) -> bool {
+        let pass = &self.khugepaged.pass;
+        phys.settings.thp.is_off() || pass.over || pass.progress >= phys.settings.thp.khugepaged.pages_to_scan
+    }
+}
+
+impl UsedPages {
+    /// Registers a space, if the mapping at `vpn` has a slot that may be huge, or one of tmpfs whose file may later have huge
+    /// pages.
+    pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+        let vma = self.spaces.get(id).ok().and_then(|space| Some(space.seen_by_thp(space.vmas.find(vpn)?)));
+        let may = |vma: &Vma| {
+            phys.is_thp_eligible(vma) || phys.is_enabled_for(vma) && self.cache.is_congruent_shmem(vma, phys)
+        };
+        if vma.is_some_and(|vma| may(&vma) && whole_slots(vma.range).next().is_some()) {
+            self.huge.khugepaged_register(id, phys);
+        }
     }
 
     /// Looks at the next slot of the space that is visited, under its lock.
     pub(crate) fn khugepaged_scan(&mut self, phys: &mut PhysMem<impl Tracer>) -> KhugepagedStep {
-        let Some((id, from)) = self.huge.khugepaged.cursor.filter(|_| !self.khugepaged_is_over(phys)) else {
+        let Some((id, from)) = self.huge.khugepaged.cursor.filter(|_| !self.huge.khugepaged_is_over(phys)) else {
             return KhugepagedStep::Leave;
         };
         phys.work.vma_lookups += 1;
         let rest = VpnRange::new(from, TASK_END);
         let next = |space: &Space| Some(space.seen_by_thp(space.vmas.first_within(rest)?));
-        let Some(vma) = self.space(id).ok().and_then(next) else {
+        let Some(vma) = self.spaces.get(id).ok().and_then(next) else {
             self.huge.khugepaged.next_space();
             return KhugepagedStep::Leave;
         };
-        let slot =
-            if self.may_have_huge_pages(&vma, phys) { whole_slots(vma.range.intersect(rest)).next() } else { None };
+        let slot = if self.cache.may_have_huge_pages(&vma, phys) {
+            whole_slots(vma.range.intersect(rest)).next()
+        } else {
+            None
+        };
         let khugepaged = &mut self.huge.khugepaged;
         khugepaged.pass.progress += u64::from(core::mem::take(&mut khugepaged.pass.begins_visit));
         let Some(slot) = slot else {
@@ -216,40 +226,6 @@ impl UsedPages {
             Ok(None) | Err(_) if vma.kind.file().is_some() => KhugepagedStep::Leave,
             Ok(None) | Err(_) => KhugepagedStep::Scanned,
         }
-    }
-
-    /// Takes note of what became of a slot that was to be collapsed. A pause is to be slept before the pass goes on: the
-    /// first time that there is no huge page. The second time ends the pass.
-    pub(crate) fn khugepaged_done(
-        &mut self,
-        end: Result<(), CollapseFailure>,
-        phys: &PhysMem<impl Tracer>,
-    ) -> KhugepagedPause {
-        let has_budget = !self.khugepaged_is_over(phys);
-        let khugepaged = &mut self.huge.khugepaged;
-        khugepaged.pages_collapsed = khugepaged.pages_collapsed.wrapping_add(u32::from(end.is_ok()));
-        if end != Err(CollapseFailure::AllocHugePage) || !has_budget {
-            return KhugepagedPause::None;
-        }
-        if core::mem::replace(&mut khugepaged.pass.refused, true) {
-            khugepaged.pass.over = true;
-            return KhugepagedPause::None;
-        }
-        pause(phys.settings.thp.khugepaged.alloc_sleep_ms)
-    }
-
-    /// How long to sleep after a pass.
-    #[must_use]
-    pub fn khugepaged_pause(&self, phys: &PhysMem<impl Tracer>) -> KhugepagedPause {
-        if phys.settings.thp.is_off() || self.huge.khugepaged.spaces.is_empty() {
-            return KhugepagedPause::UntilWoken;
-        }
-        pause(phys.settings.thp.khugepaged.scan_sleep_ms)
-    }
-
-    fn khugepaged_is_over(&self, phys: &PhysMem<impl Tracer>) -> bool {
-        let pass = &self.huge.khugepaged.pass;
-        phys.settings.thp.is_off() || pass.over || pass.progress >= phys.settings.thp.khugepaged.pages_to_scan
     }
 }
 

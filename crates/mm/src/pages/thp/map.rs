@@ -11,28 +11,24 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::pages::lru::uses::Uses;
 use crate::phys::PhysMem;
+use crate::space::Rmap;
 use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 
-/// What a huge mapping of anonymous memory adds to a space.
+/// Pages that a huge mapping of anonymous memory adds to a space.
 pub(super) const HUGE_RSS: Rss = Rss { anon_pages: NR as u64, shmem_pages: 0, file_pages: 0 };
 
 impl UsedPages {
     /// Makes a fresh huge page the anonymous one of a mapping, the first page of which is `at`.
     pub(super) fn adopt_huge(&mut self, head: Idx, at: Mapping, locked: bool, phys: &mut PhysMem<impl Tracer>) {
-        self.make_room_for_huge(phys);
+        self.huge.make_room_for_huge(phys);
         self.adopt_anon(head, Owner::Huge, locked, phys);
         self.huge.page_mut(head).pmds.push(at);
         self.levels.anon += u64::from(NR);
         self.levels.anon_thps += 1;
         if phys.policy.thp.shrink_underused && phys.settings.thp.shrink_underused {
-            self.enqueue(head, false, phys);
-        }
-    }
-
-    pub(super) fn make_room_for_huge(&mut self, phys: &PhysMem<impl Tracer>) {
-        if self.huge.pages.is_empty() {
-            self.huge.pages.resize(phys.frames.blocks().len(), HugePage::default());
+            self.huge.enqueue(head, false, phys);
         }
     }
 
@@ -44,7 +40,7 @@ impl UsedPages {
         let unmapped = last && page.mapped < NR;
         let freed_at_once = page.mapped == 0;
         if unmapped && (!freed_at_once || phys.policy.thp.queue_full_unmap) {
-            self.queue_deferred(head, phys);
+            self.huge.queue_deferred(head, phys);
         }
         self.free_if_unmapped(head, cpu, phys);
     }
@@ -61,7 +57,7 @@ impl UsedPages {
                 levels.anon -= no_longer;
             } else {
                 levels.shmem_pmdmapped -= 1;
-                *self.mapped_of(head, phys) -= no_longer;
+                *self.rmap.mapped_of(head, phys) -= no_longer;
             }
         }
     }
@@ -86,7 +82,7 @@ impl UsedPages {
         if last && page.pmds.is_empty() {
             self.levels.anon -= 1;
             if !phys.frames.word(head).has(PageFlag::SwapCache) {
-                self.queue_deferred(head, phys);
+                self.huge.queue_deferred(head, phys);
             }
         }
         self.free_if_unmapped(head, cpu, phys);
@@ -112,59 +108,34 @@ impl UsedPages {
     /// Frees a huge page that nobody maps any more; a pin or isolation keeps it until it ends, and swap as long as an entry
     /// names a slot of it.
     fn free_if_unmapped(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        if self.is_huge_page_mapped(head) {
+        if self.huge.is_huge_page_mapped(head) {
             return;
         }
-        self.leave_queue(head, phys);
+        self.huge.leave_queue(head, phys);
         match phys.frames.word(head).has(PageFlag::SwapCache) {
             true => self.drop_huge_if_useless(head, cpu, phys),
             false => self.disown(head, cpu, phys),
         }
     }
 
-    /// Mappings of a base page of a huge page by itself.
-    pub(super) fn own_mappings(&self, idx: Idx) -> Vec<Mapping> {
-        match self.rmap.owner(self.rmap.of_subpage(idx)) {
-            Owner::Anon(at) => alloc::vec![at],
-            Owner::Shared { first, .. } => self.rmap.chain(first).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Where a base page of a huge page is mapped: by its own entries and as part of huge ones.
+    /// Mappings of a base page of a huge page: by its own entries and as part of huge ones.
     pub(crate) fn subpage_mappings(&self, idx: Idx) -> Vec<Mapping> {
         let (head, offset) = (head_of(idx), u64::from(idx.0 % NR));
         let part = |at: &Mapping| Mapping { vpn: Vpn::new(at.vpn.get() + offset), ..*at };
         let mut mappings: Vec<Mapping> = self.huge.page(head).pmds.iter().map(part).collect();
-        mappings.extend(self.own_mappings(idx));
+        mappings.extend(self.rmap.own_mappings(idx));
         mappings
     }
 
-    /// How often a base page of a huge page is mapped.
+    /// Number of mappings of a base page of a huge page.
     pub(crate) fn subpage_mapcount(&self, idx: Idx) -> u32 {
         self.huge.page(head_of(idx)).pmds.len() as u32 + self.rmap.subpage_mappings(idx)
-    }
-
-    /// Base pages of a huge page that somebody maps.
-    pub(crate) fn huge_anon_pages(&self, head: Idx) -> u64 {
-        let page = self.huge.page(head);
-        u64::from(if page.pmds.is_empty() { page.mapped } else { NR })
-    }
-
-    /// Whether every base page of a huge page is mapped once at most, so that whoever maps one may write to it in place.
-    pub(crate) fn is_huge_exclusive(&self, head: Idx) -> bool {
-        let page = self.huge.page(head);
-        match page.pmds.len() {
-            0 => page.ptes == page.mapped,
-            1 => page.ptes == 0,
-            _ => false,
-        }
     }
 
     /// Whether a locked mapping shows the whole page: single mappings do not keep a huge page unevictable.
     pub(crate) fn is_huge_mlocked(&self, head: Idx) -> bool {
         self.huge.page(head).pmds.iter().any(|at| {
-            let vma = self.space(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
+            let vma = self.spaces.get(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
             vma.is_some_and(|vma| vma.locked)
         })
     }
@@ -172,10 +143,10 @@ impl UsedPages {
     /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping; one of a file, unless
     /// all its mappings are huge.
     pub(crate) fn mlock_huge(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
-        let (page, is_anon) = (self.huge.page(head), self.huge_head(head, phys).is_some());
+        let (page, is_anon) = (self.huge.page(head), self.rmap.huge_head(head, phys).is_some());
         let only = page.ptes == 0 && if is_anon { page.pmds.len() == 1 } else { !page.pmds.is_empty() };
         if only && !phys.frames.word(head).has(PageFlag::Unevictable) {
-            self.move_lru(head, LruList::Unevictable, phys);
+            self.lru.move_lru(head, LruList::Unevictable, phys);
         }
     }
 
@@ -183,13 +154,13 @@ impl UsedPages {
     pub(crate) fn take_huge_uses(&mut self, head: Idx, phys: &PhysMem<impl Tracer>) -> Uses {
         let mut uses = Uses::default();
         for at in self.huge.page(head).pmds.clone() {
-            let huge = self.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
+            let huge = self.spaces.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
             uses.young += u32::from(huge.pte.has(PteFlag::Young));
             huge.pte = huge.pte.with(PteFlag::Young, false);
         }
         if self.huge.page(head).ptes > 0 {
             for at in subpages(head).flat_map(|idx| self.mappings_of(idx, phys).to_vec()).collect::<Vec<_>>() {
-                let Some(table) = self.living(at.space).table.table_mut(at.vpn) else { continue };
+                let Some(table) = self.spaces.living(at.space).table.table_mut(at.vpn) else { continue };
                 let pte = table.get(at.vpn);
                 uses.young += u32::from(pte.has(PteFlag::Young));
                 table.set(at.vpn, pte.with(PteFlag::Young, false));
@@ -206,10 +177,10 @@ impl UsedPages {
         slot: VpnRange,
         phys: &mut PhysMem<impl Tracer>,
     ) {
-        let from = self.living(parent).table.huge_mut(slot.start).expect("the parent has a huge mapping");
+        let from = self.spaces.living(parent).table.huge_mut(slot.start).expect("the parent has a huge mapping");
         from.pte = from.pte.with(PteFlag::Write, false);
         let pte = from.pte.with(PteFlag::Young, false);
-        let to = self.living(child);
+        let to = self.spaces.living(child);
         let deposit = to.table.remove(slot.start).expect("the child has a table");
         to.table.install_huge(slot.start, Huge { pte, deposit: Some(deposit) });
         match pte.idx() {
@@ -224,7 +195,7 @@ impl UsedPages {
 
     /// Moves the huge mapping of a slot to another, empty one.
     pub(crate) fn move_huge(&mut self, id: SpaceId, slot: VpnRange, target: Vpn, phys: &mut PhysMem<impl Tracer>) {
-        let table = &mut self.living(id).table;
+        let table = &mut self.spaces.living(id).table;
         let huge = table.remove_huge(slot.start).expect("the slot has a huge mapping");
         table.install_huge(target, huge);
         let [from, to] = [slot.start, target].map(|vpn| Mapping { space: id, vpn });
@@ -253,9 +224,9 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) {
-        let slots: Vec<_> = self.living(id).table.huge_slots(range).collect();
+        let slots: Vec<_> = self.spaces.living(id).table.huge_slots(range).collect();
         for (slot, huge) in slots {
-            if which == Zap::FilePages && !self.is_of_file(huge, phys) {
+            if which == Zap::FilePages && !self.rmap.is_of_file(huge, phys) {
                 continue;
             }
             if slot.intersect(range) == slot {
@@ -267,24 +238,59 @@ impl UsedPages {
     }
 
     pub(super) fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        let huge = self.living(id).table.remove_huge(slot.start).expect("the slot has a huge mapping");
+        let huge = self.spaces.living(id).table.remove_huge(slot.start).expect("the slot has a huge mapping");
         if let Some(deposit) = huge.deposit {
             self.free_page_table(id, deposit, cpu, phys);
         }
         if let Some(head) = huge.head() {
             let at = Mapping { space: id, vpn: slot.start };
-            if self.is_of_file(huge, phys) {
-                self.living(id).rss -= SHMEM_RSS;
+            if self.rmap.is_of_file(huge, phys) {
+                self.spaces.living(id).rss -= SHMEM_RSS;
                 self.forget_pmd(at, head, phys);
             } else {
-                self.living(id).rss -= HUGE_RSS;
+                self.spaces.living(id).rss -= HUGE_RSS;
                 self.unmap_huge(at, head, cpu, phys);
             }
             self.munlock_page(head, phys);
         } else {
-            self.release_huge_zero(phys);
+            self.huge.release_huge_zero(phys);
         }
         phys.work.ptes_cleared += 1;
         phys.work.tlb_flushes += 1;
+    }
+}
+
+impl HugeMemory {
+    pub(super) fn make_room_for_huge(&mut self, phys: &PhysMem<impl Tracer>) {
+        if self.pages.is_empty() {
+            self.pages.resize(phys.frames.blocks().len(), HugePage::default());
+        }
+    }
+
+    /// Base pages of a huge page that somebody maps.
+    pub(crate) fn huge_anon_pages(&self, head: Idx) -> u64 {
+        let page = self.page(head);
+        u64::from(if page.pmds.is_empty() { page.mapped } else { NR })
+    }
+
+    /// Whether every base page of a huge page is mapped once at most, so that whoever maps one may write to it in place.
+    pub(crate) fn is_huge_exclusive(&self, head: Idx) -> bool {
+        let page = self.page(head);
+        match page.pmds.len() {
+            0 => page.ptes == page.mapped,
+            1 => page.ptes == 0,
+            _ => false,
+        }
+    }
+}
+
+impl Rmap {
+    /// Mappings of a base page of a huge page by itself.
+    pub(super) fn own_mappings(&self, idx: Idx) -> Vec<Mapping> {
+        match self.owner(self.of_subpage(idx)) {
+            Owner::Anon(at) => alloc::vec![at],
+            Owner::Shared { first, .. } => self.chain(first).collect(),
+            _ => Vec::new(),
+        }
     }
 }

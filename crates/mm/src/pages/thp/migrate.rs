@@ -35,9 +35,9 @@ impl UsedPages {
         (0..NR).for_each(|offset| self.copy_page(source.plus(offset), target.plus(offset), phys));
         self.remap_huge(source, target, phys);
         if word.has(PageFlag::SwapCache) {
-            self.relocate_in_swap_cache(source, target, phys);
+            self.swap.relocate_in_swap_cache(source, target, phys);
         }
-        self.end_isolation(source, phys);
+        self.lru.end_isolation(source, phys);
         self.adopt_page(target, Owner::Huge, word.lru_list(), phys);
         self.balancing.copy_user(source, target);
         for flag in [
@@ -61,16 +61,16 @@ impl UsedPages {
     /// Lets every mapping of a huge page show `target` instead; both pages keep their words.
     fn remap_huge(&mut self, source: Idx, target: Idx, phys: &mut PhysMem<impl Tracer>) {
         let HugePage { queued, partial, .. } = *self.huge.page(source);
-        self.leave_queue(source, phys);
+        self.huge.leave_queue(source, phys);
         let page = core::mem::take(self.huge.page_mut(source));
         for at in &page.pmds {
-            let huge = self.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
+            let huge = self.spaces.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
             huge.pte = huge.pte.migrated(target);
         }
         let offsets = (0..NR).filter(|_| page.ptes > 0);
         for (from, to) in offsets.map(|offset| (source.plus(offset), target.plus(offset))) {
-            for at in self.own_mappings(from) {
-                let table = self.living(at.space).table.table_mut(at.vpn).expect("the page has this mapping");
+            for at in self.rmap.own_mappings(from) {
+                let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page has this mapping");
                 table.set(at.vpn, table.get(at.vpn).migrated(to));
             }
             let (from, to) = (self.rmap.of_subpage(from), self.rmap.of_subpage(to));
@@ -85,16 +85,16 @@ impl UsedPages {
         phys.work.tlb_flushes += 1;
         *self.huge.page_mut(target) = page;
         if queued.is_some() {
-            self.enqueue(target, partial, phys);
+            self.huge.enqueue(target, partial, phys);
         }
     }
 
     /// Isolates the huge page that starts at `head`; says whether it was not isolated yet.
     pub(crate) fn isolate_huge(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
         let word = phys.frames.word(head);
-        let free = !word.has(Flag::Isolated) && self.huge_head(head, phys) == Some(head);
+        let free = !word.has(Flag::Isolated) && self.rmap.huge_head(head, phys) == Some(head);
         if free {
-            self.isolate_lru(head, phys);
+            self.lru.isolate_lru(head, phys);
             phys.work.pages_isolated += 1;
         }
         free
@@ -102,7 +102,10 @@ impl UsedPages {
 
     /// `FOLL_SPLIT`: makes base pages of the huge page that `pfn` is part of, if it is.
     pub(crate) fn follow_split(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
-        match phys.frames.idx(pfn).and_then(|idx| self.huge_head(idx, phys).or_else(|| self.file_huge_head(idx, phys)))
+        match phys
+            .frames
+            .idx(pfn)
+            .and_then(|idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)))
         {
             Some(head) => self.split_head(head, cpu, phys),
             None => Ok(()),

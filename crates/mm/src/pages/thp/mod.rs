@@ -39,39 +39,41 @@ use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Rmap;
 use crate::space::{Mapping, Owner};
 use crate::trace::Tracer;
 
+pub use crate::settings::thp::KhugepagedSettings;
+pub(crate) use crate::settings::thp::ThpSettings;
 pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use filled::Filled;
 pub(crate) use khugepaged::Khugepaged;
-pub use khugepaged::{KhugepagedPause, KhugepagedSettings, KhugepagedStep};
+pub use khugepaged::{KhugepagedPause, KhugepagedStep};
 pub use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
-pub(crate) use settings::ThpSettings;
 pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
 pub use size::{SizeShmemEnabled, SizeStat};
 
 /// Base pages of a huge page.
 pub(crate) const NR: u32 = PAGEBLOCK_PAGES.get() as u32;
 
-/// Who maps a huge page, beside the single mappings of its base pages.
+/// Mappings of a huge page, beside the single mappings of its base pages.
 #[derive(Clone, Default)]
 pub(crate) struct HugePage {
-    /// Its huge mappings, each by the first page of its slot.
+    /// Huge mappings of the page, each by the first page of its slot.
     pmds: Vec<Mapping>,
     /// Base pages that have a mapping of their own.
     mapped: u32,
     /// Mappings of base pages, all together.
     ptes: u32,
-    /// Its ticket in the deferred split queue.
+    /// Ticket of the page in the deferred split queue.
     queued: Option<core::num::NonZeroU64>,
-    /// It is there since nobody maps some of its base pages.
+    /// The page is in the queue since nobody maps some of its base pages.
     partial: bool,
 }
 
 /// All huge pages.
 #[derive(Clone, Default)]
-pub(crate) struct HugeMemory {
+pub struct HugeMemory {
     /// By pageblock.
     pages: Vec<HugePage>,
     /// Pages to be split when memory is short, by node and ticket: first come, first split.
@@ -82,9 +84,9 @@ pub(crate) struct HugeMemory {
     zero: Option<Idx>,
     /// Spaces or slots that hold it.
     zero_users: u64,
-    /// Which parts hold something, where the policy asks for that.
+    /// Parts that hold something, where the policy asks for that.
     pub(crate) filled: Option<Filled>,
-    /// Who makes huge pages of base pages in the background.
+    /// The daemon that makes huge pages of base pages in the background.
     pub(crate) khugepaged: Khugepaged,
 }
 
@@ -121,24 +123,28 @@ pub(crate) fn subpages(head: Idx) -> impl DoubleEndedIterator<Item = Idx> + Clon
     (head.0..head.0 + NR).map(Idx)
 }
 
-impl UsedPages {
+impl Rmap {
     /// The first frame of the anonymous huge page that `idx` is part of.
     #[inline]
     pub(crate) fn huge_head(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
         let head = head_of(idx);
-        (phys.frames.word(idx).is_compound() && self.rmap.owner(head) == Owner::Huge).then_some(head)
+        (phys.frames.word(idx).is_compound() && self.owner(head) == Owner::Huge).then_some(head)
     }
+}
 
+impl HugeMemory {
     /// Whether a huge mapping shows the huge page that starts at `head`.
     pub(crate) fn is_pmd_mapped(&self, head: Idx) -> bool {
-        !self.huge.page(head).pmds.is_empty()
+        !self.page(head).pmds.is_empty()
     }
+}
 
+impl UsedPages {
     /// Mappings of the huge page that starts at `pfn`, huge ones and those of base pages: `total_mapcount`. `None` where no
     /// anonymous huge page starts.
     #[must_use]
     pub fn total_mapcount(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<u64> {
-        let head = phys.frames.idx(pfn).filter(|&idx| self.huge_head(idx, phys) == Some(idx))?;
+        let head = phys.frames.idx(pfn).filter(|&idx| self.rmap.huge_head(idx, phys) == Some(idx))?;
         let page = self.huge.page(head);
         Some(page.pmds.len() as u64 + u64::from(page.ptes))
     }

@@ -1,4 +1,4 @@
-//! Which slots khugepaged collapses: limits on what they lack, how much they must be in use, and what differs by release.
+//! Slots that khugepaged collapses: limits on what they lack, how much they must be in use, and what differs by release.
 //!
 //! Key types: [`Collapser`] (who asks), [`Tally`] (what a slot holds). `MADV_COLLAPSE` knows none of these limits. Linux'
 //! Documentation/admin-guide/mm/transhuge.rst; LKML: "mm: make optimistic check for swapin readahead" (2016), "khugepaged:
@@ -15,6 +15,7 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::ThpPolicy;
+use crate::space::Rmap;
 use crate::space::{Pte, PteFlag, PteKind};
 use crate::trace::Tracer;
 
@@ -23,7 +24,7 @@ const DISTANCE_MAX: u32 = 30;
 /// Pages of a slot that must be in use for others to be read back from swap.
 const USED_FOR_SWAP_IN: u32 = NR / 2;
 
-/// Who wants a slot collapsed.
+/// Caller that wants a slot collapsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collapser {
     /// The program, by `MADV_COLLAPSE`.
@@ -32,7 +33,7 @@ pub(crate) enum Collapser {
     Khugepaged,
 }
 
-/// What a slot holds.
+/// Content of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     none: u64,
@@ -49,7 +50,7 @@ pub(super) const fn fails_with_huge_page(policy: &ThpPolicy, used: u32) -> bool 
 }
 
 impl UsedPages {
-    /// What a slot holds, if khugepaged may collapse it as far as its pages go.
+    /// Content of a slot, if khugepaged may collapse it as far as its pages go.
     pub(super) fn khugepaged_tally(
         &self,
         entries: &[Pte],
@@ -80,16 +81,18 @@ impl UsedPages {
 
     fn tally_page(&self, entry: Pte, tally: &mut Tally, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
         let idx = entry.idx().expect("a present entry names a frame");
-        let head = self.huge_head(idx, phys);
+        let head = self.rmap.huge_head(idx, phys);
         if head.is_some() && !phys.policy.thp.max_ptes_shared {
             return Err(CollapseFailure::PageCompound);
         }
         let referenced = phys.frames.word(head.unwrap_or(idx)).has(PageFlag::Referenced);
         tally.used += u32::from(entry.has(PteFlag::Young) || referenced);
         tally.shared += u64::from(self.mapcount(phys.frames.pfn(idx), phys) > 1);
-        self.may_leave(idx, phys)
+        self.rmap.may_leave(idx, phys)
     }
+}
 
+impl Rmap {
     /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
     pub(super) fn may_leave(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
         let word = phys.frames.word(self.huge_head(idx, phys).unwrap_or(idx));

@@ -5,74 +5,13 @@
 use order9_frames::Gfp;
 use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 
-use super::KhugepagedSettings;
 use super::placement::HugePrices;
 use crate::phys::PhysMem;
-use crate::policy::{DefragDefault, ShmemGfp, ThpPolicy};
+use crate::policy::{ShmemGfp, ThpPolicy};
+use crate::settings::thp::ThpSettings;
 use crate::trace::Tracer;
 
-/// Settings in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ThpSettings {
-    pub(crate) enabled: HugeEnabled,
-    /// `hugepages-2048kB/enabled`.
-    pub(crate) size_enabled: SizeEnabled,
-    pub(crate) defrag: HugeDefrag,
-    pub(crate) use_zero_page: bool,
-    pub(crate) shrink_underused: bool,
-    pub(crate) khugepaged: KhugepagedSettings,
-    /// Everybody may say `MADV_HUGEPAGE_FORCE_LOCAL`.
-    pub(crate) force_local: bool,
-    /// What placements by estimate reckon with.
-    pub(crate) prices: HugePrices,
-}
-
-impl ThpSettings {
-    /// Those of a machine with memory to spare.
-    pub(crate) const fn at_boot(policy: &ThpPolicy, enabled: HugeEnabled) -> Self {
-        let defrag = match policy.defrag {
-            DefragDefault::Always => HugeDefrag::Always,
-            DefragDefault::Madvise => HugeDefrag::Madvise,
-        };
-        let (size_enabled, khugepaged) = (SizeEnabled::Inherit, KhugepagedSettings::DEFAULT);
-        let (force_local, prices) = (false, HugePrices::COUNTED);
-        Self {
-            enabled,
-            size_enabled,
-            defrag,
-            use_zero_page: true,
-            shrink_underused: true,
-            khugepaged,
-            force_local,
-            prices,
-        }
-    }
-
-    /// Who gets huge pages.
-    pub(crate) const fn rule(&self) -> HugeEnabled {
-        self.size_enabled.rule(self.enabled)
-    }
-
-    /// Whether khugepaged rests: neither the file of all sizes nor that of this one names anybody.
-    pub(crate) const fn is_off(&self) -> bool {
-        let named = matches!(self.size_enabled, SizeEnabled::Always | SizeEnabled::Madvise);
-        matches!(self.enabled, HugeEnabled::Never) && !named
-    }
-
-    /// Those of a machine with less than 512 MiB.
-    pub(crate) const OFF: Self = Self {
-        enabled: HugeEnabled::Never,
-        size_enabled: SizeEnabled::Inherit,
-        defrag: HugeDefrag::Never,
-        use_zero_page: false,
-        shrink_underused: true,
-        khugepaged: KhugepagedSettings { defrag: false, ..KhugepagedSettings::DEFAULT },
-        force_local: false,
-        prices: HugePrices::COUNTED,
-    };
-}
-
-/// What an allocation may do for a huge page of shared memory, wherever it looks for one; `advised` says that a fault asks, by a
+/// Flags of an allocation for a huge page of shared memory, wherever it looks for one; `advised` says that a fault asks, by a
 /// mapping that `MADV_HUGEPAGE` names.
 #[must_use]
 pub const fn shmem_gfp(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> Gfp {
@@ -82,9 +21,9 @@ pub const fn shmem_gfp(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) ->
     }
 }
 
-/// What a fault may do for a huge page, wherever it looks for one; `advised` says that `MADV_HUGEPAGE` names the memory.
+/// Flags of a fault for a huge page, wherever it looks for one; `advised` says that `MADV_HUGEPAGE` names the memory.
 ///
-/// Who may reclaim does not wake kswapd: the task that stalls is the one that needs the page.
+/// A fault that may reclaim does not wake kswapd: the task that stalls is the one that needs the page.
 #[must_use]
 pub const fn fault_gfp(defrag: HugeDefrag, advised: bool, policy: &ThpPolicy) -> Gfp {
     use HugeDefrag::{Always, Defer, DeferMadvise, Madvise, Never};

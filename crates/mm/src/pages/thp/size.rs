@@ -8,6 +8,7 @@
 use order9_frames::Idx;
 use order9_units::SizeEnabled;
 
+use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::ShmemHuge;
@@ -17,10 +18,10 @@ use crate::trace::Tracer;
 /// `hugepages-2048kB/shmem_enabled`: which shared anonymous memory and memfds get huge pages of this size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeShmemEnabled {
-    /// What `transparent_hugepage/shmem_enabled` says.
+    /// The value of `transparent_hugepage/shmem_enabled` holds.
     #[default]
     Inherit,
-    /// What this option of a mount would give them.
+    /// Huge pages get what this option of a mount would give them.
     Own(ShmemHuge),
 }
 
@@ -60,7 +61,7 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-impl UsedPages {
+impl PageCache {
     /// `hugepages-2048kB/shmem_enabled`.
     #[must_use]
     pub fn shmem_size_enabled(&self) -> SizeShmemEnabled {
@@ -71,7 +72,9 @@ impl UsedPages {
     pub fn set_shmem_size_enabled(&mut self, enabled: SizeShmemEnabled) {
         self.mounts.size_enabled = enabled;
     }
+}
 
+impl UsedPages {
     /// A statistic of huge pages.
     #[must_use]
     pub(crate) fn thp_size_stat(&self, stat: SizeStat, phys: &PhysMem<impl Tracer>) -> u64 {
@@ -82,7 +85,7 @@ impl UsedPages {
             SizeStat::AnonFaultFallback => counters.thp_fault_fallback - counters.thp_zero_page_alloc_failed,
             SizeStat::NrAnon => self.anon_huge_pages().count() as u64,
             SizeStat::NrAnonPartiallyMapped => {
-                self.anon_huge_pages().filter(|&head| self.is_partially_mapped(head)).count() as u64
+                self.anon_huge_pages().filter(|&head| self.huge.is_partially_mapped(head)).count() as u64
             }
             SizeStat::ShmemAlloc => counters.thp_file_alloc,
             SizeStat::ShmemFallback => counters.thp_file_fallback,

@@ -18,11 +18,13 @@ impl UsedPages {
     /// page of a file is unmapped there. Where the policy splits the page of a program with its mapping, it does, unless
     /// somebody holds the page.
     pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
-        let Some(huge) = self.living(id).table.huge(vpn) else { return };
+        let Some(huge) = self.spaces.living(id).table.huge(vpn) else { return };
         self.split_entry(id, vpn, phys);
         let together = |&head: &Idx| {
             let page = phys.frames.word(head);
-            phys.policy.thp.split_page_with_pmd && self.huge_head(head, phys).is_some() && Self::can_split(page, false)
+            phys.policy.thp.split_page_with_pmd
+                && self.rmap.huge_head(head, phys).is_some()
+                && Self::can_split(page, false)
         };
         if let Some(head) = huge.head().filter(together) {
             self.split_head(head, NO_CPU, phys).expect("nobody holds the page");
@@ -31,16 +33,16 @@ impl UsedPages {
 
     /// Splits the huge mapping of the slot of `vpn` alone, if there is one.
     pub(super) fn split_entry(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
-        let Some(huge) = self.living(id).table.huge(vpn) else { return };
+        let Some(huge) = self.spaces.living(id).table.huge(vpn) else { return };
         phys.counters.thp_split_pmd += 1;
-        if self.is_of_file(huge, phys) {
+        if self.rmap.is_of_file(huge, phys) {
             self.zap_huge_slot(id, vpn.slot(), NO_CPU, phys);
         } else {
             self.pmd_to_table(id, vpn, phys);
         }
     }
 
-    /// The same for a slot that an edge of a mapping is about to cut at `edge`.
+    /// Splits the huge mapping of a slot that an edge of a mapping is about to cut at `edge`.
     pub(crate) fn split_pmd_at_edge(&mut self, id: SpaceId, edge: Vpn, phys: &mut PhysMem<impl Tracer>) {
         if edge != edge.slot().start {
             self.split_pmd(id, edge, phys);
@@ -50,12 +52,12 @@ impl UsedPages {
     /// Puts single mappings in the place of the huge one of the slot of `vpn`.
     pub(super) fn pmd_to_table(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
         let slot = vpn.slot();
-        let huge = self.living(id).table.huge(vpn).expect("the slot has a huge mapping");
+        let huge = self.spaces.living(id).table.huge(vpn).expect("the slot has a huge mapping");
         let mut table = Box::new(Table::new(huge.deposit.expect("private memory keeps a table for the split")));
         slot.iter().for_each(|vpn| {
             table.set(vpn, huge.base(vpn).answered());
         });
-        self.living(id).table.split(vpn, table);
+        self.spaces.living(id).table.split(vpn, table);
         if let Some(head) = huge.head() {
             for (idx, vpn) in subpages(head).zip(slot.iter()) {
                 self.map_subpage(Mapping { space: id, vpn }, idx);
@@ -63,7 +65,7 @@ impl UsedPages {
             self.forget_pmd(Mapping { space: id, vpn: slot.start }, head, phys);
             self.munlock_page(head, phys);
         } else {
-            self.release_huge_zero(phys);
+            self.huge.release_huge_zero(phys);
         }
         phys.work.ptes_set += u64::from(NR);
         phys.work.tlb_flushes += 1;
@@ -75,12 +77,13 @@ impl UsedPages {
     /// # Errors
     /// `EBUSY` where it is pinned, isolated or being written, `EINVAL` where no such huge page starts; nothing has changed then.
     pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
-        let starts = |&idx: &Idx| self.huge_head(idx, phys).or_else(|| self.file_huge_head(idx, phys)) == Some(idx);
+        let starts =
+            |&idx: &Idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)) == Some(idx);
         let head = phys.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
         self.split_head(head, cpu, phys)
     }
 
-    /// The same for the first frame of a huge page.
+    /// Splits the huge page that starts at a frame.
     pub(super) fn split_head(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
         self.split_unless_held(head, false, cpu, phys)
     }
@@ -106,14 +109,14 @@ impl UsedPages {
             phys.counters.thp_split_page_failed += 1;
             return Err(Errno::Ebusy);
         }
-        if self.file_huge_head(head, phys).is_some() {
+        if self.rmap.file_huge_head(head, phys).is_some() {
             self.split_file_page(head, cpu, phys);
             return Ok(());
         }
         for at in self.huge.page(head).pmds.clone() {
             self.split_entry(at.space, at.vpn, phys);
         }
-        self.leave_queue(head, phys);
+        self.huge.leave_queue(head, phys);
         // Every mapping is taken away while the page comes apart, and put back.
         let ptes = u64::from(self.huge.page(head).ptes);
         phys.work.rmap_walks += 1;
@@ -121,7 +124,7 @@ impl UsedPages {
         phys.work.ptes_set += ptes;
         phys.work.tlb_flushes += 1;
         phys.counters.thp_split_page += 1;
-        let zeros = self.zeros_of(head, phys);
+        let zeros = self.huge.zeros_of(head, phys);
         self.take_apart(head, phys);
         let unmapped = |idx: &Idx| self.rmap.owner(*idx) == Owner::Nobody;
         let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);

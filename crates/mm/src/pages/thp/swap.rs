@@ -10,6 +10,8 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Mapping, Owner, Pte, PteFlag};
+use crate::swap::SwapArea;
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 use order9_frames::Idx;
 
@@ -19,7 +21,7 @@ impl UsedPages {
         if !self.swap.give_cluster(head) {
             return false;
         }
-        self.leave_queue(head, phys);
+        self.huge.leave_queue(head, phys);
         let word = phys.frames.word(head).with(PageFlag::SwapCache, true).with(PageFlag::Dirty, true);
         phys.frames.set(head, word);
         true
@@ -32,7 +34,7 @@ impl UsedPages {
         }
         let (mut dirty, before) = (false, self.huge.page(head).clone());
         for idx in subpages(head) {
-            let mappings = self.own_mappings(idx);
+            let mappings = self.rmap.own_mappings(idx);
             mappings.iter().for_each(|&at| dirty |= self.entry_to_slot(at, idx));
             let place = self.rmap.of_subpage(idx);
             mappings.iter().skip(1).for_each(|&at| self.rmap.unshare(place, at));
@@ -51,7 +53,7 @@ impl UsedPages {
     fn entry_to_slot(&mut self, at: Mapping, idx: Idx) -> bool {
         let slot = self.swap.of(idx);
         self.swap.slot(slot).entries += 1;
-        let space = self.living(at.space);
+        let space = self.spaces.living(at.space);
         space.rss.anon_pages -= 1;
         space.swap_pages += 1;
         let table = space.table.table_mut(at.vpn).expect("the page is mapped there");
@@ -63,22 +65,26 @@ impl UsedPages {
         // From the end, since entries go upward.
         let is_named = || subpages(head).rev().any(|idx| self.swap.entries(self.swap.of(idx)) > 0);
         let is_written = phys.frames.word(head).has(PageFlag::Writeback);
-        let stays = is_written || self.is_huge_page_mapped(head) || is_named();
+        let stays = is_written || self.huge.is_huge_page_mapped(head) || is_named();
         if !stays {
-            self.remove_from_swap_cache(head, phys);
+            self.swap.remove_from_swap_cache(head, phys);
             self.disown(head, cpu, phys);
         }
     }
+}
 
+impl HugeMemory {
     /// Whether a huge mapping shows the page.
     pub(crate) fn is_mapped_huge(&self, head: Idx) -> bool {
-        !self.huge.page(head).pmds.is_empty()
+        !self.page(head).pmds.is_empty()
     }
+}
 
+impl SwapArea {
     /// A huge page in the swap cache is in another block now.
     pub(super) fn relocate_in_swap_cache(&mut self, source: Idx, target: Idx, phys: &mut PhysMem<impl Tracer>) {
         for offset in 0..NR {
-            self.swap.relocate(source.plus(offset), target.plus(offset));
+            self.relocate(source.plus(offset), target.plus(offset));
         }
         let word = phys.frames.word(source);
         phys.frames.set(source, word.with(PageFlag::SwapCache, false));

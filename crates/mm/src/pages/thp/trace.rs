@@ -10,7 +10,7 @@ use crate::phys::PhysMem;
 use crate::space::{PteFlag, PteKind, SpaceId, VpnRange};
 use crate::trace::{CollapseEvent, Event, Tracer};
 
-/// What a slot looks like from its entries.
+/// Slot as its entries show it.
 #[derive(Default)]
 struct Seen {
     last: Option<order9_frames::Idx>,
@@ -23,7 +23,7 @@ struct Seen {
 impl Seen {
     fn of(user: &UsedPages, id: SpaceId, slot: VpnRange) -> Self {
         let mut seen = Self::default();
-        let Some(table) = user.space(id).ok().and_then(|space| space.table.table(slot.start)) else { return seen };
+        let Some(table) = user.spaces.get(id).ok().and_then(|space| space.table.table(slot.start)) else { return seen };
         for pte in slot.iter().map(|vpn| table.get(vpn)) {
             seen.last = pte.idx().or(seen.last);
             seen.writable |= pte.has(PteFlag::Write);
@@ -55,7 +55,7 @@ impl UsedPages {
         });
     }
 
-    /// Where something had to be read back from swap.
+    /// Traces that a page had to be read back from swap.
     pub(super) fn trace_swapin(&self, collapse: &Collapse, phys: &mut PhysMem<impl Tracer>) {
         if collapse.swapped == 0 {
             return;
@@ -97,7 +97,7 @@ impl UsedPages {
         let (user, (table, heard)) = (self, phys.frames.table_and_watch());
         heard.tracer.event(|| {
             let places = base..base + u64::from(NR);
-            let of = user.file(file).ok();
+            let of = user.cache.file(file).ok();
             let (mut present, mut swap, mut last) = (0, 0, None);
             for place in places {
                 let page = of.and_then(|of| of.page(place));

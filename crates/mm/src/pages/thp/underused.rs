@@ -14,14 +14,15 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Owner, Pte};
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 
-impl UsedPages {
+impl HugeMemory {
     /// Whether more base pages of a huge page are zeros than khugepaged would fill. Looks at pages until that is known.
     pub(super) fn is_underused(&self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
         let limit = phys.settings.thp.khugepaged.max_ptes_none;
         let all = u64::from(NR);
-        let Some(filled) = self.huge.filled.as_ref().filter(|_| limit < all - 1) else { return false };
+        let Some(filled) = self.filled.as_ref().filter(|_| limit < all - 1) else { return false };
         let (mut zeros, mut used) = (0, 0);
         for idx in subpages(head) {
             match filled.get(idx) {
@@ -40,7 +41,7 @@ impl UsedPages {
     /// The base pages of a huge page that are zeros and could be had from the page of zeros: all but those that are mlocked
     /// or have a copy in swap.
     pub(super) fn zeros_of(&self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> Vec<Idx> {
-        let Some(filled) = &self.huge.filled else { return Vec::new() };
+        let Some(filled) = &self.filled else { return Vec::new() };
         if phys.frames.word(head).has(PageFlag::SwapCache) {
             return Vec::new();
         }
@@ -48,7 +49,9 @@ impl UsedPages {
         phys.work.pages_compared += zeros.len() as u64;
         zeros
     }
+}
 
+impl UsedPages {
     /// Maps the page of zeros instead of these parts of a huge page that was just split, and frees them.
     pub(super) fn map_zeros_for(&mut self, zeros: Vec<Idx>, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         for idx in zeros {

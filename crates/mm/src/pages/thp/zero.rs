@@ -4,65 +4,68 @@ use super::NR;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Owner, SpaceId};
+use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 use order9_frames::Idx;
 
-impl UsedPages {
+impl HugeMemory {
     /// Whether there is a huge page of zeros.
     #[must_use]
     pub fn has_huge_zero_page(&self) -> bool {
-        self.huge.zero.is_some()
+        self.zero.is_some()
     }
 
-    /// Who holds the huge page of zeros: spaces, or the slots that map it (`thp.zero_by_slot`).
+    /// Number of holders of the huge page of zeros: spaces, or the slots that map it (`thp.zero_by_slot`).
     #[must_use]
     pub fn huge_zero_users(&self) -> u64 {
-        self.huge.zero_users
+        self.zero_users
     }
 
+    /// A slot does not map it any more.
+    pub(super) fn release_huge_zero(&mut self, phys: &PhysMem<impl Tracer>) {
+        if phys.policy.thp.zero_by_slot {
+            self.zero_users -= 1;
+        }
+    }
+
+    /// Pages that its shrinker offers: all of it once nobody holds it.
+    pub(crate) fn huge_zero_freeable(&self) -> u64 {
+        if self.has_huge_zero_page() && self.zero_users == 0 { u64::from(NR) } else { 0 }
+    }
+}
+
+impl UsedPages {
     /// Makes a fresh huge page that of zeros; frees it if somebody else was faster.
     pub(super) fn take_huge_zero(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        if self.has_huge_zero_page() {
+        if self.huge.has_huge_zero_page() {
             phys.free_fresh(head, cpu);
             return;
         }
         (0..NR).for_each(|offset| self.clear_page(head.plus(offset), phys));
-        self.adopt(head, Owner::HugeZero, phys);
+        self.rmap.adopt(head, Owner::HugeZero, phys);
         self.huge.zero = Some(head);
         phys.counters.thp_zero_page_alloc += 1;
     }
 
     /// A slot of a space maps it.
     pub(super) fn hold_huge_zero(&mut self, id: SpaceId, phys: &PhysMem<impl Tracer>) {
-        let space = self.living(id);
+        let space = self.spaces.living(id);
         if phys.policy.thp.zero_by_slot || !core::mem::replace(&mut space.holds_huge_zero, true) {
             self.huge.zero_users += 1;
         }
     }
 
-    /// A slot does not map it any more.
-    pub(super) fn release_huge_zero(&mut self, phys: &PhysMem<impl Tracer>) {
-        if phys.policy.thp.zero_by_slot {
-            self.huge.zero_users -= 1;
-        }
-    }
-
     /// The last mapping of a space that ends is gone.
     pub(crate) fn drop_huge_zero(&mut self, id: SpaceId) {
-        let space = self.living(id);
+        let space = self.spaces.living(id);
         if core::mem::take(&mut space.holds_huge_zero) {
             self.huge.zero_users -= 1;
         }
     }
 
-    /// Pages that its shrinker offers: all of it once nobody holds it.
-    pub(crate) fn huge_zero_freeable(&self) -> u64 {
-        if self.has_huge_zero_page() && self.huge.zero_users == 0 { u64::from(NR) } else { 0 }
-    }
-
     /// Frees it if nobody holds it; returns the pages freed.
     pub(crate) fn shrink_huge_zero(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
-        let freeable = self.huge_zero_freeable();
+        let freeable = self.huge.huge_zero_freeable();
         if freeable > 0
             && let Some(head) = self.huge.zero.take()
         {

@@ -80,12 +80,13 @@ impl UsedPages {
     /// Page cache that the mode in force lets go.
     fn spare_pagecache(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> u64 {
         let mode = phys.settings.zone_reclaim_mode;
-        let file =
-            |node| self.lru_pages(node, LruList::InactiveFile, phys) + self.lru_pages(node, LruList::ActiveFile, phys);
+        let file = |node| {
+            self.lru.lru_pages(node, LruList::InactiveFile, phys) + self.lru.lru_pages(node, LruList::ActiveFile, phys)
+        };
         let own = file(node);
         // What is mapped counts pages that are on no list, too.
-        let unmapped = if mode & UNMAP == 0 { own.saturating_sub(self.mapped[node.index()]) } else { own };
-        let dirty = if mode & WRITE == 0 { self.write_pending(Some(node), phys).dirty } else { 0 };
+        let unmapped = if mode & UNMAP == 0 { own.saturating_sub(self.rmap.mapped[node.index()]) } else { own };
+        let dirty = if mode & WRITE == 0 { self.cache.write_pending(Some(node), phys).dirty } else { 0 };
         unmapped.saturating_sub(dirty)
     }
 }

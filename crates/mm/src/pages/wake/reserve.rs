@@ -4,12 +4,12 @@ use order9_frames::{AllocFlags, Mark, Zone, ZoneId};
 use order9_units::{Order, PAGEBLOCK_PAGES};
 
 use crate::daemon_request::DaemonRequest;
-use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::suitable::{HUGE_LEAVES, Suitable};
+use crate::thp::HugeMemory;
 use crate::trace::{CompactEvent, Event, Tracer};
 
-impl UsedPages {
+impl HugeMemory {
     /// Wakes kcompactd if a request of `order` that was served from `zone` has left too few huge pages.
     #[inline]
     pub(crate) fn wake_to_fill_reserve(&self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {

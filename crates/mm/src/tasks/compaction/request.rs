@@ -8,7 +8,7 @@ use crate::tasks::compaction::run::compact_zone;
 
 /// Compacts every node: the effect of writing 1 to `vm.compact_memory`.
 pub async fn compact_memory<E: Stall>(env: &E) {
-    for node in env.with(|mm| mm.nodes().collect::<alloc::vec::Vec<_>>()) {
+    for node in env.with(|mm| mm.phys.frames.nodes().collect::<alloc::vec::Vec<_>>()) {
         compact_node(env, node).await;
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn fill_reserves<E: Stall>(env: &E, node: NodeId, class: ZoneKi
 
 /// Splits huge pages that are mapped in part, as long as `zone` lacks pages to fill its reserve.
 async fn split_for_reserve<E: Stall>(env: &E, zone: ZoneId) {
-    while env.with(|mm| mm.pages.may_split_for_reserve(zone, &mm.phys)) {
+    while env.with(|mm| mm.pages.huge.may_split_for_reserve(zone, &mm.phys)) {
         if env.with(|mm| mm.phys.policy.compaction.gives_way) {
             env.make_way().await;
         }

@@ -31,9 +31,9 @@ pub async fn mbind<E: Pressure>(
     env.spend().await;
     let Some(movable) = flags.moves else { return Ok(()) };
     let to = |mm: &mut Mm<E::Tracer>, page: &Misplaced, found: &Found| {
-        let vma = mm.pages.space(id).ok()?.vmas.find(page.vpn)?;
+        let vma = mm.pages.spaces.get(id).ok()?.vmas.find(page.vpn)?;
         let choice = mm.pages.policy_for(task, vma, page.vpn, page.order, mm.phys.node_of_cpu(env.cpu()));
-        let choice = mm.pages.choice_within_cpuset(id, &choice, page.order, &mm.phys);
+        let choice = mm.pages.spaces.choice_within_cpuset(id, &choice, page.order, &mm.phys);
         let stays = found.node == choice.node && choice.nodes.is_none_or(|nodes| nodes.has(found.node));
 
         (!stays).then(|| Destination::chosen(choice, MigrateReason::MempolicyMbind))

@@ -28,7 +28,7 @@ pub async fn migrate_space<E: Pressure>(
 ) -> Result<u64, Errno> {
     let (to, movable) = env.with(|mm| {
         let (own, theirs) = (mm.mems_allowed(caller)?, mm.mems_allowed(target)?);
-        let privileged = mm.pages.has_sys_nice(caller);
+        let privileged = mm.pages.spaces.has_sys_nice(caller);
         match () {
             () if !to.is_subset_of(theirs) && !privileged => Err(Errno::Eperm),
             () if (to & own).is_empty() => Err(Errno::Einval),
@@ -57,7 +57,7 @@ pub(crate) async fn migrate_nodes<E: Pressure>(
     failed
 }
 
-/// Which node's pages go to which, in an order in which no page moves twice where that can be had: a node is emptied before
+/// Moves of pages from node to node, in an order in which no page moves twice where that can be had: a node is emptied before
 /// another one's pages come to it. Where the sets differ in size, nodes that are in both keep their pages.
 fn moves(from: NodeMask, to: NodeMask) -> Vec<(NodeId, NodeId)> {
     let keeps = |node: NodeId| from.weight() != to.weight() && to.has(node);

@@ -32,8 +32,8 @@ pub async fn move_pages<E: Pressure>(
     movable: Movable,
 ) -> Result<Vec<Result<NodeId, Errno>>, Errno> {
     let allowed = env.with(|mm| {
-        mm.pages.space(caller)?;
-        let privileged = movable == Movable::Own || mm.pages.has_sys_nice(caller);
+        mm.pages.spaces.get(caller)?;
+        let privileged = movable == Movable::Own || mm.pages.spaces.has_sys_nice(caller);
         if privileged { mm.mems_allowed(target) } else { Err(Errno::Eperm) }
     })?;
     let mut moved = Vec::with_capacity(pages.len());
@@ -84,7 +84,7 @@ pub(super) async fn move_misplaced<E: Pressure>(
 ) -> u64 {
     let mut failed = 0;
     loop {
-        let batch = env.with(|mm| mm.pages.misplaced(space, range, &is_wrong, BATCH, &mut mm.phys));
+        let batch = env.with(|mm| mm.pages.spaces.misplaced(space, range, &is_wrong, BATCH, &mut mm.phys));
         env.spend().await;
         let Some(last) = batch.last() else { return failed };
         range.start = last.end();

@@ -22,12 +22,12 @@ use crate::{Mm, Pressure};
 /// # Errors
 /// `EBUSY` where it cannot move, `ENOMEM` where there is no room for it.
 pub(crate) async fn relocate<E: Pressure>(env: &E, pfn: Pfn, to: Destination) -> Result<(), Errno> {
-    if env.with(|mm| mm.pages.is_used_pool_page(pfn, &mm.phys)) {
+    if env.with(|mm| mm.pages.hugetlb.is_used_pool_page(pfn, &mm.phys)) {
         let request = to.request(env, Order::PAGEBLOCK);
         let gfp = request.gfp.with(Gfp::COMP).with(Gfp::RETRY_MAYFAIL).with(Gfp::NOWARN);
         return relocate_pool_page(env, pfn, &Request { gfp, ..request }, to.reason).await;
     }
-    let huge = env.with(|mm| mm.pages.huge_head_of(pfn, &mm.phys));
+    let huge = env.with(|mm| mm.pages.rmap.huge_head_of(pfn, &mm.phys));
     let whole = env.with(|mm| mm.phys.policy.thp.migration);
     let Some(head) = huge.filter(|_| whole) else {
         env.with(|mm| mm.follow_split(pfn, env.cpu()))?;
@@ -99,7 +99,7 @@ pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool
             }
         }
     }
-    env.with(Mm::drain_all);
+    env.with(|mm| mm.phys.drain_all());
     let node = env.with(|mm| mm.phys.node_of_pfn(range.start));
     let to = Destination::chosen(NodeChoice::local(node), MigrateReason::MemoryHotplug);
     let mut at = range.start;

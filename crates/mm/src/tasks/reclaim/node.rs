@@ -57,7 +57,7 @@ async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
             let run = mm.reclaim_mut(id);
             let (writes, flushers) = (core::mem::take(&mut run.writes), core::mem::take(&mut run.wake_flushers));
             if flushers {
-                mm.pages.wakeup_flushers(&mut mm.phys);
+                mm.pages.cache.wakeup_flushers(&mut mm.phys);
             }
             (step, writes)
         });
@@ -80,7 +80,7 @@ async fn shrink_lists<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId) {
 async fn shrink_slab<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId, before: Mileage) {
     let mut run = env.with(|mm| ShrinkSlab::new(mm.shrink_control(id, zone, before, env.cpu())));
     let shrunk = loop {
-        match env.with(|mm| run.step(mm)) {
+        match env.with(|mm| run.step(&mut mm.pages, &mut mm.phys)) {
             ShrinkStep::Progress => {}
             ShrinkStep::Done(shrunk) => break shrunk,
         }
@@ -112,7 +112,7 @@ impl<T: Tracer> Mm<T> {
 
     fn shrink_control(&mut self, id: ReclaimId, zone: ZoneId, before: Mileage, cpu: usize) -> ShrinkControl {
         let node: NodeId = self.phys.frames.zone(zone).node();
-        let sizes = self.pages.lru_sizes(self.phys.lru_set(zone), &self.phys);
+        let sizes = self.pages.lru.lru_sizes(self.phys.lru_set(zone), &self.phys);
         let eligible = sizes.iter().sum::<u64>() - sizes[LruList::Unevictable.index()];
         let run = self.reclaim_mut(id);
         let lru = LruScan { scanned: run.nr_scanned - before.scanned, eligible };

@@ -30,7 +30,7 @@ pub(crate) async fn split_partially_mapped<E: Stall>(env: &E, id: ReclaimId, zon
 impl<T: Tracer> Mm<T> {
     fn may_split_first(&mut self, id: ReclaimId, node: NodeId) -> bool {
         let order = self.reclaim_mut(id).order;
-        order == Order::PAGEBLOCK && self.pages.has_split_that_frees(node, &self.phys)
+        order == Order::PAGEBLOCK && self.pages.huge.has_split_that_frees(node, &self.phys)
     }
 
     /// Splits for a run; pages that came free.

@@ -43,8 +43,8 @@ impl<E: Pressure> SlowPath<'_, E> {
             if !passes {
                 continue;
             }
-            let stuck =
-                progress == 0 && 2 * self.env.with(|mm| mm.pages.zone_write_pending(zone.zone).total()) > reclaimable;
+            let stuck = progress == 0
+                && 2 * self.env.with(|mm| mm.pages.cache.zone_write_pending(zone.zone).total()) > reclaimable;
             if stuck && self.policy.slow_path.retry_waits_for_writeback {
                 self.env.sleep(WRITEBACK_WAIT).await;
             }

@@ -322,7 +322,7 @@ fn completed_compaction_escalates_to_its_floor() {
 
 #[test]
 fn compaction_counts_on_its_share_of_what_can_be_reclaimed() {
-    let marks = machine(Policy::default()).zones()[0].watermarks();
+    let marks = machine(Policy::default()).phys.frames.zones()[0].watermarks();
     let gets_it = |order, reclaimable| {
         let world = World { reclaims: 1, reclaimable, ..World::exhausted(Policy::default()) };
         world.alloc(order, Gfp::GFP_KERNEL | MAYFAIL, Task::default()).is_ok()
@@ -433,7 +433,7 @@ fn progress_gives_costly_requests_no_more_than_sixteen_hopeful_retries() {
     // A block is free, below the min mark, and all the memory there is might be reclaimed.
     let world = World { reclaims: 1, reclaimable: 1 << 20, ..World::exhausted(Policy::default()) };
     let world = World { compaction: CompactResult::Complete, ..world }.with_free(16);
-    assert_eq!(world.mm.borrow().zones()[0].areas()[4].total(), 1);
+    assert_eq!(world.mm.borrow().phys.frames.zones()[0].areas()[4].total(), 1);
     assert_eq!(world.gives_up(4, Gfp::GFP_KERNEL | MAYFAIL), GaveUp::NotWorthAKill);
     assert_eq!(world.count("reclaim"), 17);
 }

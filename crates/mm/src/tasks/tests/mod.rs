@@ -24,7 +24,7 @@ fn a_reader_gets_a_window_and_the_next_one_before_it_asks() {
     assert_eq!(world.transfers(), [Transfer::Read(4, 8)]);
     run(read_page(&world, world.file, 2, 1)).expect("the page is there");
     assert_eq!(world.transfers(), []);
-    world.step(|mm| mm.pages.forget_readahead(world.file));
+    world.step(|mm| mm.pages.cache.forget_readahead(world.file));
     run(read_page(&world, world.file, 20, 2)).expect("the page is there");
     assert_eq!(world.transfers(), [Transfer::Read(20, 2)], "nobody knows that the reader will go on");
     let beyond = run(read_page(&world, world.file, FILE, 1));
@@ -83,7 +83,7 @@ fn whoever_makes_many_pages_dirty_sleeps_and_wakes_the_flusher() {
     assert_eq!(sleepers, [(63, 1), (95, 2)]);
     assert!(world.step(|mm| mm.take_wakeups().flushers));
     assert!(world.slept.get() <= Nanos::new(600_000_000), "no pause is longer than 200 ms");
-    assert!(matches!(world.step(|mm| mm.pages.find_page(world.file, 0, &mm.phys)), CachedPage::Uptodate(_)));
+    assert!(matches!(world.step(|mm| mm.pages.cache.find_page(world.file, 0, &mm.phys)), CachedPage::Uptodate(_)));
 }
 
 #[test]

@@ -25,14 +25,14 @@ use crate::{Gfp, Mm};
 /// Pages of the file.
 pub(super) const FILE: u64 = 96;
 
-/// What a disk has done.
+/// A transfer that a disk has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transfer {
     /// Pages were read: the first, and how many.
     Read(u64, u64),
     /// Pages were written.
     Write(u64, u64),
-    /// So many inodes were written.
+    /// Number of inodes that were written.
     Inodes(u64),
 }
 
@@ -47,7 +47,7 @@ pub(super) struct World {
     /// The disk has no room.
     pub(super) full: Cell<bool>,
     pub(super) slept: Cell<Nanos>,
-    /// How often the task has slept.
+    /// Number of sleeps of the task.
     pub(super) sleeps: Cell<u64>,
     /// Everything is written back during this sleep of the task, counted from 1.
     pub(super) flushed_during: Cell<u64>,

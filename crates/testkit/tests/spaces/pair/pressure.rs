@@ -9,8 +9,8 @@ use super::{CPU, Pair, addr};
 impl Pair {
     pub(super) fn reclaim(&mut self, steps: usize, control: ReclaimControl) {
         let run = self.mm.begin_reclaim(control);
-        for zone in 0..self.mm.zones().len() {
-            self.mm.begin_lru_pass(run, self.mm.zones()[zone].id());
+        for zone in 0..self.mm.frames().zones().len() {
+            self.mm.begin_lru_pass(run, self.mm.frames().zones()[zone].id());
             for _ in 0..steps {
                 if self.mm.reclaim_step(run, CPU) == ReclaimStep::Done {
                     break;

@@ -10,9 +10,9 @@ use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 use super::*;
 use crate::Mm;
 use crate::compaction::run::control::{CompactControl, Compactor};
-use crate::compaction::source::free_lists::LOWEST;
 use crate::compaction::source::free_lists::search_orders;
 use crate::env::CompactPriority;
+use crate::heard::skipped_entries::LOWEST;
 use crate::policy::Policy;
 use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
@@ -69,7 +69,10 @@ fn searches(mm: &mut Mm, scanners: [u64; 2], fails: u32) -> (Option<Pfn>, u64) {
 }
 
 fn lists(mm: &Mm) -> Vec<Vec<Pfn>> {
-    LOWEST.to(Order::PAGEBLOCK).map(|order| mm.free_list(ZONE, order, Migratetype::Movable).collect()).collect()
+    LOWEST
+        .to(Order::PAGEBLOCK)
+        .map(|order| mm.phys.frames.free_list(ZONE, order, Migratetype::Movable).collect())
+        .collect()
 }
 
 /// Searches with the cache and searches without find and count alike.

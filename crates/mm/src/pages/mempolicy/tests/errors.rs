@@ -45,7 +45,7 @@ impl Caller {
     fn without_privilege(&self) -> &Self {
         {
             let mm = &mut *self.world.mm.borrow_mut();
-            mm.pages.set_sys_nice(self.space, false)
+            mm.pages.spaces.set_sys_nice(self.space, false)
         }
         .expect("it lives");
         self

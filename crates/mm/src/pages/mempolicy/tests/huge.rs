@@ -100,7 +100,7 @@ fn every_mode_finds_huge_pages_on_its_nodes() {
     }
 }
 
-/// What a fault asks for that finds no huge page, attempt after attempt.
+/// Requests of a fault that finds no huge page, attempt after attempt.
 fn attempts(placement: HugePlacement, mode: Mode, nodes: &str) -> Vec<(u16, Option<u64>, bool, bool)> {
     let world = world(placement);
     let mm = &mut *world.mm.borrow_mut();
@@ -155,7 +155,7 @@ fn proximity_makes_every_effort_on_near_nodes_for_whoever_has_it() {
 fn shared_memory_takes_turns_whole_and_is_asked_once() {
     let world = world(HugePlacement::TwoStep);
     let mm = &mut *world.mm.borrow_mut();
-    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     let space = mm.create_space().unwrap();
     let (length, prot, backing) = (bytes(3 * HUGE), Prot::RW, Backing::AnonShared);
     mm.mmap(space, &MmapRequest { place: Place::Fixed(START), length, prot, backing, locked: false }, 0).unwrap();
@@ -198,9 +198,9 @@ fn pools_are_taken_from_the_nodes_of_the_mapping_alone() {
     let touch = |mm: &mut crate::Mm<_>, slot: u64| mm.touch(space, address(START, slot * HUGE), Access::Write, 0);
     assert_eq!([touch(mm, 0), touch(mm, 1)], [FaultStep::Done; 2]);
     assert_eq!(mm.pages.page_nodes(space, &[START, address(START, HUGE)], &mm.phys), [Ok(NodeId(1)); 2]);
-    let reserved = mm.pages.hugetlb_pool().reserved;
+    let reserved = mm.pages.hugetlb.hugetlb_pool().reserved;
     assert_eq!(touch(mm, 2), FaultStep::Bus, "node 1 has no more, whatever was reserved");
-    assert_eq!(mm.pages.hugetlb_pool().reserved, reserved);
+    assert_eq!(mm.pages.hugetlb.hugetlb_pool().reserved, reserved);
     mm.mbind(space, START, length, &args(Mode::PreferredMany, "1"), false).unwrap();
     assert_eq!(touch(mm, 2), FaultStep::Done, "elsewhere");
     mm.check().expect("every law holds");
@@ -228,7 +228,7 @@ fn pages_of_pools_move_whole_and_keep_what_they_hold() {
         let [space, child] = with_pool_pages(&mut world.mm.borrow_mut(), shared);
         let places = [START, address(START, HUGE)];
         let nodes = |space| world.mm.borrow().pages.page_nodes(space, &places, &world.mm.borrow().phys);
-        let pools = || [0, 1].map(|node| world.mm.borrow().pages.hugetlb_pool_of(NodeId(node)));
+        let pools = || [0, 1].map(|node| world.mm.borrow().pages.hugetlb.hugetlb_pool_of(NodeId(node)));
         let before = pools();
         assert_eq!(nodes(space), [Ok(NodeId(0)); 2]);
         let moves = [PageMove { addr: places[0], to: NodeId(1) }];
@@ -242,7 +242,7 @@ fn pages_of_pools_move_whole_and_keep_what_they_hold() {
         assert_eq!(pools().map(|pool| pool.total), before.map(|pool| pool.total));
         assert_eq!(pools().map(|pool| pool.free), [before[0].free + 1, before[1].free - 1]);
         // Where the pool has none, free memory takes its place, and the size stays.
-        let all = world.mm.borrow().pages.hugetlb_pool().total;
+        let all = world.mm.borrow().pages.hugetlb.hugetlb_pool().total;
         while !pools()[1].free.eq(&0) {
             let other = world.mm.borrow_mut().create_space().unwrap();
             let backing = Backing::Hugetlb { shared: false, reserves: false };
@@ -256,13 +256,17 @@ fn pages_of_pools_move_whole_and_keep_what_they_hold() {
         let both = (MbindFlags { strict: true, moves: Some(Movable::All) }, args(Mode::Bind, "1"));
         assert_eq!(run(mbind(&world, space, START, bytes(2 * HUGE), &both.1, both.0)), Ok(()));
         assert_eq!(nodes(space), [Ok(NodeId(1)); 2]);
-        assert_eq!((world.mm.borrow().pages.hugetlb_pool().total, pools()[0].total), (all, before[0].total - 1));
+        assert_eq!(
+            (world.mm.borrow().pages.hugetlb.hugetlb_pool().total, pools()[0].total),
+            (all, before[0].total - 1)
+        );
         assert_eq!(run(migrate_space(&world, space, space, mask("1"), mask("0"))), Ok(0));
         assert_eq!((nodes(space), nodes(child)), (vec![Ok(NodeId(0)); 2], vec![Ok(NodeId(0)); 2]));
         let mut mm = world.mm.borrow_mut();
         mm.check().expect("every law holds");
         // A pinned page stays.
-        let head = mm.pages.space(space).unwrap().table.hugetlb(START.vpn()).and_then(Pte::idx).expect("it is mapped");
+        let head =
+            mm.pages.spaces.get(space).unwrap().table.hugetlb(START.vpn()).and_then(Pte::idx).expect("it is mapped");
         let pfn = mm.phys.frames.pfn(head);
         mm.pin(pfn).unwrap();
         drop(mm);

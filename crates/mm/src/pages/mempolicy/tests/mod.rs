@@ -34,7 +34,8 @@ fn newest() -> Policy {
     Policy { mempolicy: MempolicyInterface::WeightedInterleave, ..Policy::default() }
 }
 
-/// So many nodes with memory and a CPU each, the further apart the more their numbers differ, and one more without memory.
+/// A world of `count` nodes with memory and a CPU each, the further apart the more their numbers differ, and one more without
+/// memory.
 /// No huge pages.
 fn nodes(count: u16) -> World {
     let distance = |from: u16, to: u16| 10 + 10 * u32::from(from.abs_diff(to));
@@ -79,7 +80,7 @@ fn write<T: crate::trace::Tracer>(mm: &mut Mm<T>, task: impl Into<SpaceTask>, pa
     assert!(matches!(step, FaultStep::Done | FaultStep::Hit), "{step:?}");
 }
 
-/// Where a page lies.
+/// Node of a page.
 fn node<T: crate::trace::Tracer>(mm: &Mm<T>, space: SpaceId, page: u64) -> Option<u16> {
     match mm.page_at(space, address(START, page)) {
         PageView::Present { pfn, .. } => Some(mm.phys.node_of_frame(pfn).0),
@@ -87,7 +88,7 @@ fn node<T: crate::trace::Tracer>(mm: &Mm<T>, space: SpaceId, page: u64) -> Optio
     }
 }
 
-/// Where pages come to lie that are written one after the other by a program on a CPU.
+/// Nodes of pages that are written one after the other by a program on a CPU.
 fn nodes_of<T: crate::trace::Tracer>(
     mm: &mut Mm<T>,
     space: SpaceId,

@@ -70,7 +70,7 @@ enum Op {
     },
 }
 
-/// What happens next.
+/// Choices of the next events.
 struct Choices(Random);
 
 impl Choices {
@@ -257,7 +257,7 @@ fn replay(count: u16, ops: &[Op]) {
     for thread in &mut threads[1..] {
         *thread = {
             let mm = &mut *world.mm.borrow_mut();
-            mm.pages.start_thread(space)
+            mm.pages.spaces.start_thread(space)
         }
         .expect("it lives");
     }
@@ -284,9 +284,9 @@ fn replay(count: u16, ops: &[Op]) {
             }
             Op::Clone { thread, by } => {
                 let mm = &mut *world.mm.borrow_mut();
-                mm.pages.end_thread(threads[thread]);
+                mm.pages.spaces.end_thread(threads[thread]);
                 assert_eq!(mm.set_mempolicy(threads[thread], &MempolicyArgs::DEFAULT), Err(Errno::Esrch));
-                threads[thread] = mm.pages.start_thread(threads[by]).expect("it lives");
+                threads[thread] = mm.pages.spaces.start_thread(threads[by]).expect("it lives");
                 model.tasks[thread] = model.tasks[by].clone();
             }
             Op::Bind { thread, page, pages, ref policy, strict, moves } => {

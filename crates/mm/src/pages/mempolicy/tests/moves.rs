@@ -101,13 +101,13 @@ fn what_others_map_moves_only_by_privilege() {
     assert_eq!(where_they_are(&world, space, 4), [Some(1), Some(0), Some(0), Some(0)]);
     {
         let mm = &mut *world.mm.borrow_mut();
-        mm.pages.set_sys_nice(space, false)
+        mm.pages.spaces.set_sys_nice(space, false)
     }
     .unwrap();
     assert_eq!(bind(&world, space, 4, &args(Mode::Bind, "1"), all), Err(Errno::Eperm));
     {
         let mm = &mut *world.mm.borrow_mut();
-        mm.pages.set_sys_nice(space, true)
+        mm.pages.spaces.set_sys_nice(space, true)
     }
     .unwrap();
     assert_eq!(bind(&world, space, 4, &args(Mode::Bind, "1"), all), Ok(()));
@@ -149,7 +149,7 @@ fn move_pages_answers_page_by_page() {
     assert_eq!(node(&world.mm.borrow(), forked, 3), Some(1));
     {
         let mm = &mut *world.mm.borrow_mut();
-        mm.pages.set_sys_nice(space, false)
+        mm.pages.spaces.set_sys_nice(space, false)
     }
     .unwrap();
     assert_eq!(moves(&[(3, 1)], Movable::All), Err(Errno::Eperm));
@@ -179,7 +179,7 @@ fn migrate_pages_carries_nodes_over_by_place() {
     assert_eq!(migrate("3", "0"), Err(Errno::Einval), "outside the caller's cpuset");
     {
         let mm = &mut *world.mm.borrow_mut();
-        mm.pages.set_sys_nice(space, false)
+        mm.pages.spaces.set_sys_nice(space, false)
     }
     .unwrap();
     assert_eq!(migrate("3", "0"), Err(Errno::Eperm));

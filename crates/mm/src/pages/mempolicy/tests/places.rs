@@ -1,4 +1,4 @@
-//! Where pages go under each mode, and what calls refuse.
+//! Nodes of pages under each mode, and refusals of calls.
 
 use alloc::vec;
 
@@ -41,9 +41,9 @@ fn each_thread_has_a_policy_and_hands_it_to_those_it_starts() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
     let space = program(mm, 64);
-    let older = mm.pages.start_thread(space).unwrap();
+    let older = mm.pages.spaces.start_thread(space).unwrap();
     mm.set_mempolicy(space, &args(Mode::Preferred, "2")).unwrap();
-    let younger = mm.pages.start_thread(space).unwrap();
+    let younger = mm.pages.spaces.start_thread(space).unwrap();
     let mut page = 0;
     let mut written = |mm: &mut _, task: SpaceTask| {
         page += 1;
@@ -56,11 +56,11 @@ fn each_thread_has_a_policy_and_hands_it_to_those_it_starts() {
     assert_eq!(mm.pages.get_mempolicy(younger, None), Ok(args(Mode::Bind, "1")));
     assert_eq!(mm.pages.get_mempolicy(space, None), Ok(args(Mode::Preferred, "2")));
     // Whoever may use a node makes the space one that is killed for it.
-    assert!(mm.pages.may_use_nodes(space, Some(mask("0"))));
+    assert!(mm.pages.spaces.may_use_nodes(space, Some(mask("0"))));
     for task in [older, space.into()] {
         mm.set_mempolicy(task, &args(Mode::Bind, "1-2")).unwrap();
     }
-    assert!(!mm.pages.may_use_nodes(space, Some(mask("0"))));
+    assert!(!mm.pages.spaces.may_use_nodes(space, Some(mask("0"))));
     // A cpuset takes the policies of all with it.
     mm.set_mems(space, mask("0-1")).unwrap();
     assert_eq!(mm.pages.get_mempolicy(older, None), Ok(args(Mode::Bind, "0-1")));
@@ -68,9 +68,9 @@ fn each_thread_has_a_policy_and_hands_it_to_those_it_starts() {
     // A child of fork has that of the thread that forks; threads that have ended have none.
     let child = mm.fork(younger).unwrap().child();
     assert_eq!(mm.pages.get_mempolicy(child, None), Ok(args(Mode::Bind, "1")));
-    mm.pages.end_thread(younger);
+    mm.pages.spaces.end_thread(younger);
     assert_eq!(mm.pages.get_mempolicy(younger, None), Err(Errno::Esrch));
-    assert_eq!(mm.pages.start_thread(younger), Err(Errno::Esrch));
+    assert_eq!(mm.pages.spaces.start_thread(younger), Err(Errno::Esrch));
     mm.check().expect("every law holds");
 }
 
@@ -82,7 +82,7 @@ fn turns_of_a_thread_are_its_own() {
     mm.set_mempolicy(space, &args(Mode::Interleave, "0-2")).unwrap();
     let table = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
     assert_eq!(mm.task_request(space, table).node, NodeId(0));
-    let thread = mm.pages.start_thread(space).unwrap();
+    let thread = mm.pages.spaces.start_thread(space).unwrap();
     assert_eq!([0, 0].map(|_| mm.task_request(thread, table).node), [NodeId(1), NodeId(2)], "it goes on from there");
     assert_eq!(mm.pages.next_interleave_node(space), Ok(NodeId(1)));
     assert_eq!(mm.pages.next_interleave_node(thread), Ok(NodeId(0)));
@@ -93,13 +93,13 @@ fn weights_follow_the_bandwidth_unless_somebody_chooses() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
     let bandwidth = [(NodeId(0), 143_100), (NodeId(1), 143_100), (NodeId(2), 19_500)];
-    let weights = |mm: &crate::Mm<_>| [0, 1, 2].map(|node| mm.pages.interleave_weight(NodeId(node)));
+    let weights = |mm: &crate::Mm<_>| [0, 1, 2].map(|node| mm.pages.mempolicies.interleave_weight(NodeId(node)));
     // Earlier releases know no bandwidth.
     mm.set_node_bandwidth(bandwidth);
     assert_eq!(weights(mm), [1, 1, 1]);
     mm.phys.policy.mempolicy = MempolicyInterface::AutoWeights;
     mm.set_node_bandwidth([]);
-    assert_eq!((weights(mm), mm.pages.weights_follow_bandwidth()), ([1, 1, 1], true));
+    assert_eq!((weights(mm), mm.pages.mempolicies.weights_follow_bandwidth()), ([1, 1, 1], true));
     assert_eq!(mm.set_weights_follow_bandwidth(true), Err(Errno::Enodev), "none is known");
     mm.set_node_bandwidth(bandwidth);
     assert_eq!(weights(mm), [7, 7, 1]);
@@ -108,8 +108,8 @@ fn weights_follow_the_bandwidth_unless_somebody_chooses() {
     let found = nodes_of(mm, space, 0..60, 0);
     assert_eq!([0, 1, 2].map(|node| found.iter().filter(|&&found| found == node).count()), [28, 28, 4]);
     // A weight that is written is the end of it, as `false` is; weights stay then.
-    mm.pages.set_interleave_weight(NodeId(1), 3);
-    assert_eq!((weights(mm), mm.pages.weights_follow_bandwidth()), ([7, 3, 1], false));
+    mm.pages.mempolicies.set_interleave_weight(NodeId(1), 3);
+    assert_eq!((weights(mm), mm.pages.mempolicies.weights_follow_bandwidth()), ([7, 3, 1], false));
     mm.set_node_bandwidth([(NodeId(0), 5), (NodeId(1), 5), (NodeId(2), 5)]);
     assert_eq!(weights(mm), [7, 3, 1]);
     mm.set_weights_follow_bandwidth(true).unwrap();
@@ -124,16 +124,16 @@ fn weights_say_how_many_pages_in_a_row_a_node_gets() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
     let space = program(mm, 64);
-    mm.pages.set_interleave_weight(NodeId(0), 3);
-    mm.pages.set_interleave_weight(NodeId(2), 2);
+    mm.pages.mempolicies.set_interleave_weight(NodeId(0), 3);
+    mm.pages.mempolicies.set_interleave_weight(NodeId(2), 2);
     mm.mbind(space, START, bytes(64), &args(Mode::WeightedInterleave, "0-2"), false).unwrap();
     // Place 0x7f0000000 is the second of a round of six.
     let round = [0, 0, 0, 1, 2, 2];
     let shift = START.vpn().get() % 6;
     let expected: vec::Vec<u16> = (shift..shift + 12).map(|place| round[place as usize % 6]).collect();
     assert_eq!(nodes_of(mm, space, 0..12, 0), expected);
-    mm.pages.set_interleave_weight(NodeId(0), 0);
-    assert_eq!(mm.pages.interleave_weight(NodeId(0)), 1, "the default again");
+    mm.pages.mempolicies.set_interleave_weight(NodeId(0), 0);
+    assert_eq!(mm.pages.mempolicies.interleave_weight(NodeId(0)), 1, "the default again");
 }
 
 #[test]

@@ -146,11 +146,11 @@ fn a_page_that_is_mapped_in_parts_and_waits_for_its_split_moves_as_well() {
     {
         let mut mm = world.mm.borrow_mut();
         mm.munmap(space, address(START, 100), Pages::new(50).bytes(), CPU).unwrap();
-        assert_eq!(mm.pages.deferred_splits(NEAR), 1);
+        assert_eq!(mm.pages.huge.deferred_splits(NEAR), 1);
     }
     assert_eq!(move_all(&world, space, &[3]), [Ok(FAR)]);
     let mm = world.mm.borrow();
-    assert_eq!((mm.pages.deferred_splits(NEAR), mm.pages.deferred_splits(FAR)), (0, 1));
+    assert_eq!((mm.pages.huge.deferred_splits(NEAR), mm.pages.huge.deferred_splits(FAR)), (0, 1));
     assert_eq!(mm.counters().thp_deferred_split_page, 1, "it is queued once");
     drop(mm);
     assert_eq!((node(&world, space, 511), counts(&world)[0]), (FAR, 1));
@@ -218,14 +218,14 @@ fn huge_pages_make_way_when_their_memory_is_taken_out() {
     assert_ne!(world.page((space, START), 0), before);
     assert_eq!(counts(&world)[0], 1);
     assert_eq!(
-        world.mm.borrow().frame(range.start),
+        world.mm.borrow().phys.frames.frame(range.start),
         crate::FrameState::Free { order: Order::PAGEBLOCK, list: order9_units::Migratetype::Isolate }
     );
     assert!(run(offline_pages(&world, range)).is_err(), "it is out already");
     let pinned = world.page((space, START), 0);
     world.mm.borrow_mut().pin(pinned).unwrap();
     assert_eq!(run(offline_pages(&world, block(0))), Ok(false), "a pin keeps it");
-    assert!(world.mm.borrow_mut().tracer_mut().iter().any(|event| {
+    assert!(world.mm.borrow_mut().phys.tracer_mut().iter().any(|event| {
         matches!(event, Event::MigratePages { succeeded: 512, reason: MigrateReason::MemoryHotplug, .. })
     }));
 }

@@ -56,7 +56,7 @@ impl World {
     pub(crate) fn of(layout: &Layout, policy: Policy) -> Self {
         let mut mm = MmBuilder::new(layout, policy).expect("the layout is sound").content_tags().boot();
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
-        mm.pages.swapon(Pages::new(100));
+        mm.pages.swap.swapon(Pages::new(100));
         let mm = mm.with_tracer(Vec::new());
         Self {
             mm: RefCell::new(mm),
@@ -76,10 +76,10 @@ impl World {
     /// The largest free block of an order that fits.
     fn free_block(&self, fits: impl Fn(&Order) -> bool) -> Option<Pfn> {
         let mm = self.mm.borrow();
-        let zone = mm.zones()[0].id();
+        let zone = mm.phys.frames.zones()[0].id();
         let orders: Vec<Order> = Order::all().filter(fits).collect();
         let lists = orders.iter().rev().flat_map(|&order| Migratetype::ALL.map(|mt| (order, mt)));
-        lists.filter_map(|(order, mt)| mm.free_list(zone, order, mt).next()).next()
+        lists.filter_map(|(order, mt)| mm.phys.frames.free_list(zone, order, mt).next()).next()
     }
 
     /// A space with so many written pages from an address on.

@@ -50,7 +50,7 @@ fn pages_of_a_program_move_with_state_and_entries() {
     assert_eq!((mm.counters().pgmigrate_success, mm.counters().pgmigrate_fail), (3, 0));
     let (mode, reason) = (MigrateMode::Async, MigrateReason::Compaction);
     let event = Event::MigratePages { succeeded: 3, failed: 0, mode, reason };
-    assert!(mm.tracer_mut().contains(&event));
+    assert!(mm.phys.tracer_mut().contains(&event));
 }
 
 #[test]
@@ -87,7 +87,10 @@ fn locked_pages_stay_unevictable() {
     let program = world.program(2);
     world.mm.borrow_mut().mlock(program.0, program.1, Pages::new(2).bytes()).expect("it is mapped");
     assert_eq!(world.gather(&world.pages(program, 2), MigrateMode::Async), moved(2));
-    assert_eq!(world.mm.borrow().pages.lru_list(ZoneId(0), LruList::Unevictable, &world.mm.borrow().phys).count(), 2);
+    assert_eq!(
+        world.mm.borrow().pages.lru.lru_list(ZoneId(0), LruList::Unevictable, &world.mm.borrow().phys).count(),
+        2
+    );
 }
 
 #[test]
@@ -139,12 +142,12 @@ fn pages_in_the_swap_cache_move_with_their_slots() {
     {
         let mm = &mut *world.mm.borrow_mut();
         let [mapped, unmapped] = [mm.phys.frames.at(before[0]), mm.phys.frames.at(before[1])];
-        assert!(mm.pages.add_to_swap(mapped, &mut mm.phys) && mm.pages.add_to_swap(unmapped, &mut mm.phys));
+        assert!(mm.pages.swap.add_to_swap(mapped, &mut mm.phys) && mm.pages.swap.add_to_swap(unmapped, &mut mm.phys));
         mm.pages.unmap_to_swap(unmapped, &mut mm.phys);
     }
     assert_eq!(world.gather(&before, MigrateMode::Async), moved(2));
     let mut mm = world.mm.borrow_mut();
-    assert_eq!((mm.pages.swap_cached(), mm.pages.swap_free()), (Pages::new(2), Pages::new(98)));
+    assert_eq!((mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()), (Pages::new(2), Pages::new(98)));
     assert_eq!(mm.touch(program.0, address(program.1, 1), Access::Read, CPU), FaultStep::Done);
     mm.check().expect("every law holds");
 }
@@ -158,11 +161,14 @@ fn drivers_decide_about_their_pages() {
         let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
         let id = mm.register_driver_page(pfn).expect("nobody owns it");
         assert!(mm.register_driver_page(pfn).is_err() && mm.free(pfn, CPU).is_err(), "it is the driver's");
-        mm.pages.set_driver_answer(id, answer);
+        mm.pages.drivers.set_driver_answer(id, answer);
         id
     });
-    let places =
-        || ids.map(|id| world.mm.borrow().pages.driver_page(id, &world.mm.borrow().phys).expect("it is registered"));
+    let places = || {
+        ids.map(|id| {
+            world.mm.borrow().pages.drivers.driver_page(id, &world.mm.borrow().phys).expect("it is registered")
+        })
+    };
     let before = places();
     let done = world.gather(&before, MigrateMode::SyncLight);
     assert_eq!(done, Migrated { moved: 1, failed: 2, ..Migrated::default() });
@@ -171,7 +177,7 @@ fn drivers_decide_about_their_pages() {
     let failures = mm.counters().migrate_failures;
     assert_eq!((failures.driver_busy, failures.driver_refused, failures.total()), (10, 1, 11));
     assert!(ids.map(|id| mm.release_driver_page(id, CPU)).iter().all(|&there| there));
-    assert!(!mm.release_driver_page(ids[0], CPU) && mm.pages.driver_page(ids[0], &mm.phys).is_none());
+    assert!(!mm.release_driver_page(ids[0], CPU) && mm.pages.drivers.driver_page(ids[0], &mm.phys).is_none());
     mm.check().expect("every law holds");
 }
 
@@ -181,11 +187,11 @@ fn movable_content_of_unknown_programs_moves() {
     let pfn = {
         let mut mm = world.mm.borrow_mut();
         let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
-        mm.set_movable_content(pfn, true).expect("it is allocated");
+        mm.phys.set_movable_content(pfn, true).expect("it is allocated");
         pfn
     };
     let block = world.free_block(|_| true).expect("memory is free");
     assert_eq!(world.gather(&[pfn], MigrateMode::Async), moved(1));
     let mm = world.mm.borrow();
-    assert!(mm.has_movable_content(block) && matches!(mm.phys.frames.frame(pfn), FrameState::Pcp { .. }));
+    assert!(mm.phys.has_movable_content(block) && matches!(mm.phys.frames.frame(pfn), FrameState::Pcp { .. }));
 }

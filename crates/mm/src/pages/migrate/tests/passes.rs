@@ -54,7 +54,7 @@ fn written(world: &World) -> [Pfn; 2] {
     let mm = &mut *world.mm.borrow_mut();
     let write = mm.pages.start_writeback(file, Pages::new(1), &mut mm.phys).expect("it is dirty");
     let idx = mm.phys.frames.at(of_program);
-    assert!(mm.pages.add_to_swap(idx, &mut mm.phys));
+    assert!(mm.pages.swap.add_to_swap(idx, &mut mm.phys));
     let swap = mm.pages.start_swap_write(idx, &mut mm.phys);
     world.writes.borrow_mut().extend([PageWrite::File(write), PageWrite::Swap(swap)]);
     [of_file, of_program]
@@ -127,7 +127,7 @@ fn a_dirty_page_without_handler_is_written_in_sync_mode() {
         let (file, pfn) = dirty(&world);
         {
             let mm = &mut *world.mm.borrow_mut();
-            mm.pages.set_migrate_handler(file, MigrateHandler::Absent);
+            mm.pages.cache.set_migrate_handler(file, MigrateHandler::Absent);
         };
         let sync = mode == MigrateMode::Sync;
         assert_eq!(world.gather(&[pfn], mode), if sync { MOVED } else { FAILED }, "{mode:?}");
@@ -149,7 +149,7 @@ fn private_data_without_handler_fails_by_policy() {
         read_pages(&mut world.mm.borrow_mut(), file, 0, 1);
         {
             let mm = &mut *world.mm.borrow_mut();
-            mm.pages.set_migrate_handler(file, MigrateHandler::AbsentPrivate);
+            mm.pages.cache.set_migrate_handler(file, MigrateHandler::AbsentPrivate);
         };
         assert_eq!(world.gather(&[world.file_page(file, 0)], mode), FAILED);
         assert_eq!(world.mm.borrow().counters().migrate_failures.private_data, failures);
@@ -220,7 +220,7 @@ fn a_page_freed_meanwhile_is_a_success_without_a_copy() {
     let block = world.free_block(|_| true).expect("memory is free");
     let (mut sources, mut few) = world.with(|mm| {
         let sources: Vec<Idx> = pages.iter().map(|&pfn| mm.phys.frames.at(pfn)).collect();
-        sources.iter().for_each(|&idx| mm.pages.isolate_lru(idx, &mut mm.phys));
+        sources.iter().for_each(|&idx| mm.pages.lru.isolate_lru(idx, &mut mm.phys));
         mm.pin(pages[0]).expect("it is allocated");
         mm.exit(program.0, CPU).expect("it lives");
         (sources, Few(mm.phys.hold_frames(block).expect("it is free")))

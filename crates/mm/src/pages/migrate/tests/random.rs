@@ -102,12 +102,12 @@ impl Busy {
             11 => {
                 let answer = [DriverAnswer::Moves, DriverAnswer::Busy, DriverAnswer::Refuses][self.below(3) as usize];
                 let id = self.driver_pages[self.below(5) as usize];
-                self.world.with(|mm| mm.pages.set_driver_answer(id, answer));
+                self.world.with(|mm| mm.pages.drivers.set_driver_answer(id, answer));
             }
             12 => {
                 let handlers = [MigrateHandler::Present, MigrateHandler::Absent, MigrateHandler::AbsentPrivate];
                 let handler = handlers[self.below(3) as usize];
-                self.world.with(|mm| mm.pages.set_migrate_handler(self.file, handler));
+                self.world.with(|mm| mm.pages.cache.set_migrate_handler(self.file, handler));
             }
             13 => {
                 let (index, pages) = (self.below(PAGES), Pages::new(PAGES));
@@ -170,7 +170,7 @@ impl Busy {
             let is_anon = mm.phys.lru_of(pfn).is_some() && matches!(mm.block_view(pfn).user, crate::BlockUser::Anon);
             if !is_anon
                 || word.has(crate::page_flags::PageFlag::Unevictable)
-                || !mm.pages.add_to_swap(idx, &mut mm.phys)
+                || !mm.pages.swap.add_to_swap(idx, &mut mm.phys)
             {
                 return None;
             }
@@ -194,7 +194,7 @@ impl Busy {
         pages.extend(
             self.driver_pages
                 .iter()
-                .filter_map(|&id| self.world.mm.borrow().pages.driver_page(id, &self.world.mm.borrow().phys)),
+                .filter_map(|&id| self.world.mm.borrow().pages.drivers.driver_page(id, &self.world.mm.borrow().phys)),
         );
         let order = Order::new(self.below(7) as u8).expect("a small order");
         let small = self.below(2) == 0;
@@ -215,7 +215,7 @@ impl Busy {
         mm.check().unwrap_or_else(|violation| panic!("in the end: {violation}"));
         assert!(mm.phys.frames.blocks().iter().all(|block| block.isolated == 0));
         assert_eq!(
-            (mm.pages.user_levels().anon, mm.pages.user_levels().mapped, mm.pages.swap_cached()),
+            (mm.pages.user_levels().anon, mm.pages.user_levels().mapped, mm.pages.swap.swap_cached()),
             (0, 0, Pages::ZERO)
         );
         mm

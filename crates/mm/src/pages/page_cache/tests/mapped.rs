@@ -96,9 +96,9 @@ fn writes_through_shared_mappings_are_noticed_once_until_they_are_written() {
         assert_eq!(mapped.touch(0, Access::Write), FaultStep::NeedMkwrite);
         assert_eq!(mapped.mkwrite(0, round), FaultStep::Done);
         assert_eq!((mapped.touch(0, Access::Write), mapped.mm.counters().nr_dirtied), (FaultStep::Hit, round));
-        assert_eq!(mapped.mm.pages.next_dirty(Some(Nanos::new(round))), Some(file));
+        assert_eq!(mapped.mm.pages.cache.next_dirty(Some(Nanos::new(round))), Some(file));
         flush(&mut mapped.mm, round);
-        assert_eq!(mapped.mm.pages.next_dirty(None), None);
+        assert_eq!(mapped.mm.pages.cache.next_dirty(None), None);
     }
     write_page(&mut mapped.mm, file, 1, 5);
     assert_eq!(mapped.touch(1, Access::Write), FaultStep::Done, "it is dirty already");

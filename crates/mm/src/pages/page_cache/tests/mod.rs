@@ -1,4 +1,4 @@
-//! What the page cache does with one file at a time.
+//! Page cache of one file at a time.
 
 mod mapped;
 mod model;
@@ -43,7 +43,7 @@ pub(crate) fn write_page<T: Tracer>(mm: &mut Mm<T>, file: FileId, index: u64, no
 
 /// Writes everything back.
 pub(crate) fn flush<T: Tracer>(mm: &mut Mm<T>, now: u64) {
-    while let Some(file) = mm.pages.next_dirty(None) {
+    while let Some(file) = mm.pages.cache.next_dirty(None) {
         while let Some(write) = mm.pages.start_writeback(file, Pages::new(1024), &mut mm.phys) {
             mm.file_written(&write, Nanos::new(now), 0);
         }
@@ -68,19 +68,19 @@ fn a_page_is_read_once_and_locked_until_then() {
     let (mut mm, file) = machine();
     let pfn = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 9, pfn, 0), Err(FsError::BeyondEnd(file, 9)));
-    assert_eq!(mm.pages.find_page(file, 3, &mm.phys), CachedPage::Missing);
+    assert_eq!(mm.pages.cache.find_page(file, 3, &mm.phys), CachedPage::Missing);
     assert_eq!(mm.add_to_page_cache(file, 3, pfn, 0), Ok(Added::New(None)));
     let second = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 3, second, 0), Ok(Added::Present));
     assert_eq!(
-        (mm.pages.find_page(file, 3, &mm.phys), mm.phys.lru_of(pfn)),
+        (mm.pages.cache.find_page(file, 3, &mm.phys), mm.phys.lru_of(pfn)),
         (CachedPage::BeingRead(pfn), Some(LruList::InactiveFile))
     );
     assert_eq!(mm.write_page(file, 3, Nanos::ZERO), CachedPage::BeingRead(pfn), "it cannot be written yet");
     assert_eq!(mm.pages.invalidate(file, 0, 0, &mut mm.phys), (0, None), "nor dropped");
     mm.check().expect("every law holds");
     mm.end_page_read(file, 3, Pages::new(1), 0);
-    assert_eq!(mm.pages.find_page(file, 3, &mm.phys), CachedPage::Uptodate(pfn));
+    assert_eq!(mm.pages.cache.find_page(file, 3, &mm.phys), CachedPage::Uptodate(pfn));
     assert_eq!(mm.pages.invalidate(file, 0, 0, &mut mm.phys), (1, None));
     assert!(mm.file(file).is_none() && mm.pages.user_levels().file == 0);
     mm.check().expect("every law holds");
@@ -95,7 +95,7 @@ fn files_without_inode_in_memory_have_no_page_cache() {
     assert_eq!(mm.pages.mark_inode_dirty(file, Nanos::ZERO), Err(FsError::NotCached(file)));
     let tmpfs = mm.create_file(Pages::new(1)).expect("there is room");
     assert_eq!(mm.pages.write_new_page(tmpfs, 0, pfn, Nanos::ZERO, 0, &mut mm.phys), Err(FsError::NoSuchFile(tmpfs)));
-    assert_eq!(mm.pages.file_size(file), Some(Pages::new(1)));
+    assert_eq!(mm.pages.cache.file_size(file), Some(Pages::new(1)));
 }
 
 #[test]
@@ -105,18 +105,18 @@ fn writes_follow_each_other_and_are_bounded() {
         write_page(&mut mm, file, index, 7);
     }
     assert_eq!((mm.write_pending(None).dirty, mm.counters().nr_dirtied), (6, 6));
-    assert_eq!(mm.pages.file_size(file), Some(Pages::new(131)), "the file grew");
+    assert_eq!(mm.pages.cache.file_size(file), Some(Pages::new(131)), "the file grew");
     assert_eq!(
-        (mm.pages.next_dirty(Some(Nanos::new(6))), mm.pages.next_dirty(Some(Nanos::new(7)))),
+        (mm.pages.cache.next_dirty(Some(Nanos::new(6))), mm.pages.cache.next_dirty(Some(Nanos::new(7)))),
         (None, Some(file))
     );
     let two = Pages::new(2);
     let writes: [_; 5] = core::array::from_fn(|_| mm.pages.start_writeback(file, two, &mut mm.phys));
     let expected = [write(file, 0, 2), write(file, 2, 2), write(file, 5, 1), write(file, 130, 1)];
     assert_eq!(writes, [Some(expected[0]), Some(expected[1]), Some(expected[2]), Some(expected[3]), None]);
-    assert_eq!(mm.pages.next_dirty(None), Some(file), "the inode itself");
+    assert_eq!(mm.pages.cache.next_dirty(None), Some(file), "the inode itself");
     assert!(mm.pages.start_inode_write(file, &mm.phys));
-    assert_eq!((mm.pages.next_dirty(None), mm.write_pending(None).writeback), (None, 6));
+    assert_eq!((mm.pages.cache.next_dirty(None), mm.write_pending(None).writeback), (None, 6));
     mm.check().expect("every law holds");
     expected.iter().rev().for_each(|write| mm.file_written(write, Nanos::new(9), 0));
     mm.inode_written(file);
@@ -135,10 +135,13 @@ fn a_page_changed_while_it_is_written_stays_dirty() {
     assert_eq!(mm.pages.start_writeback(file, Pages::new(8), &mut mm.phys), None, "it waits for the first write");
     assert!(mm.pages.start_inode_write(file, &mm.phys));
     mm.inode_written(file);
-    assert_eq!((mm.pages.start_writeback(file, Pages::new(8), &mut mm.phys), mm.pages.next_dirty(None)), (None, None));
+    assert_eq!(
+        (mm.pages.start_writeback(file, Pages::new(8), &mut mm.phys), mm.pages.cache.next_dirty(None)),
+        (None, None)
+    );
     mm.check().expect("every law holds");
     mm.file_written(&first, Nanos::new(3), 0);
-    assert_eq!(mm.pages.next_dirty(Some(Nanos::new(3))), Some(file), "it queues up again");
+    assert_eq!(mm.pages.cache.next_dirty(Some(Nanos::new(3))), Some(file), "it queues up again");
     flush(&mut mm, 4);
     mm.check().expect("every law holds");
     assert_eq!((mm.counters().nr_dirtied, mm.counters().nr_written), (2, 2));
@@ -153,7 +156,7 @@ fn reclaim_waits_for_its_write_and_finds_the_page_first() {
     assert_eq!((mm.pages.start_page_write(pfn, &mut mm.phys), mm.counters().nr_vmscan_write), (None, 1));
     mm.file_written(&write, Nanos::new(2), 0);
     let zone = mm.phys.frames.zone_of(pfn).expect("it is memory");
-    assert_eq!(mm.pages.lru_list(zone, LruList::InactiveFile, &mm.phys).last(), Some(pfn));
+    assert_eq!(mm.pages.lru.lru_list(zone, LruList::InactiveFile, &mm.phys).last(), Some(pfn));
     assert_eq!(mm.counters().pgrotated, 1);
     mm.check().expect("every law holds");
 }
@@ -162,7 +165,7 @@ fn reclaim_waits_for_its_write_and_finds_the_page_first() {
 fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     let (mut mm, file) = machine();
     assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
-    let before = mm.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count();
+    let before = mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count();
     let read = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 0, read, 0), Ok(Added::New(None)));
     write_page(&mut mm, file, 1, 1);
@@ -182,7 +185,7 @@ fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     mm.pages.fs_close(file).expect("it is open");
     mm.fs_unlink(file, 0).expect("nobody uses it");
     mm.check().expect("every law holds");
-    assert_eq!(mm.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count(), before);
+    assert_eq!(mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count(), before);
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_shadow_waits_for_its_page_and_goes_with_the_inode() {
     mm.pages.reclaim_from_file(file, 4, Some(Shadow(77)), &mut mm.phys);
     mm.pages.disown(idx, 0, &mut mm.phys);
     mm.check().expect("every law holds");
-    assert_eq!(mm.pages.find_page(file, 4, &mm.phys), CachedPage::Missing);
+    assert_eq!(mm.pages.cache.find_page(file, 4, &mm.phys), CachedPage::Missing);
     let again = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 4, again, 0), Ok(Added::New(Some(Shadow(77)))));
     mm.end_page_read(file, 4, Pages::new(1), 0);
@@ -201,8 +204,8 @@ fn a_shadow_waits_for_its_page_and_goes_with_the_inode() {
     mm.pages.reclaim_from_file(file, 4, Some(Shadow(78)), &mut mm.phys);
     mm.pages.disown(mm.phys.frames.at(again), 0, &mut mm.phys);
     assert!(mm.file(file).is_some(), "a shadow is left");
-    let mut drop = crate::shrinker::DropSlab::new(&mut mm, 0);
-    while drop.step(&mut mm) == crate::shrinker::ShrinkStep::Progress {}
+    let mut drop = crate::shrinker::DropSlab::new(0, &mut mm.phys);
+    while drop.step(&mut mm.pages, &mut mm.phys) == crate::shrinker::ShrinkStep::Progress {}
     assert_eq!((mm.pages.is_cached(file), mm.file(file).is_none()), (Some((false, false)), true));
     mm.check().expect("every law holds");
 }
@@ -227,7 +230,7 @@ fn large_files_end_in_steps() {
 fn requests_for_pages_to_be_written_pass_over_nodes_that_have_their_share() {
     let (mut mm, file) = machine();
     let dirtied = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE | Gfp::WRITE);
-    let limit = mm.pages.node_dirty_limit(NodeId(0), &mm.phys).get();
+    let limit = mm.pages.lru.node_dirty_limit(NodeId(0), &mm.phys).get();
     for index in 0..=limit {
         assert!(mm.alloc_fast(&dirtied).is_ok_and(|page| mm.free(page, 0).is_ok()), "page {index} of {limit}");
         write_page(&mut mm, file, index, 1);

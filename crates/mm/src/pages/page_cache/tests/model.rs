@@ -63,9 +63,9 @@ impl Model {
         assert_eq!(pending.dirty, count(|page| page.dirty));
         assert_eq!(pending.writeback, count(|page| page.writeback) + self.lost_writes.len() as u64);
         let queued = self.files.iter().filter_map(|&id| mm.file(id)).any(|file| file.dirtied_when().is_some());
-        assert_eq!(mm.pages.next_dirty(None).is_some(), queued);
+        assert_eq!(mm.pages.cache.next_dirty(None).is_some(), queued);
         for (&(file, index), page) in &self.pages {
-            let found = mm.pages.find_page(file, index, &mm.phys);
+            let found = mm.pages.cache.find_page(file, index, &mm.phys);
             let fits = if page.locked {
                 matches!(found, CachedPage::BeingRead(_))
             } else {
@@ -118,8 +118,8 @@ impl Model {
                 self.files[at] = mm.fs_create(Pages::new(PAGES)).expect("there is room");
             }
             15 if random.below(8) == 0 => {
-                let mut drop = DropPagecache::new(mm, 0);
-                while drop.step(mm).is_none() {}
+                let mut drop = DropPagecache::new(0, &mut mm.phys);
+                while drop.step(&mut mm.pages, &mut mm.phys).is_none() {}
                 self.lose(|_, page| !page.dirty && !page.writeback && !page.locked);
             }
             15 if mm.pages.start_inode_write(file, &mm.phys) => mm.inode_written(file),
@@ -157,7 +157,7 @@ impl Model {
     }
 
     fn start_write(&mut self, mm: &mut Mm, random: &mut Random) {
-        let Some(file) = mm.pages.next_dirty(None) else { return };
+        let Some(file) = mm.pages.cache.next_dirty(None) else { return };
         let Some(write) = mm.pages.start_writeback(file, Pages::new(random.below(5)), &mut mm.phys) else { return };
         for index in write.index..write.index + write.pages.get() {
             let page = self.pages.get_mut(&(file, index)).expect("a page that is written exists");

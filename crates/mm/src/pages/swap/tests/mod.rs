@@ -23,7 +23,7 @@ fn boot(slots: u64) -> Mm {
     let mut policy = Policy::default();
     policy.reclaim.new_anon = NewAnon::Inactive;
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
-    mm.pages.swapon(Pages::new(slots));
+    mm.pages.swap.swapon(Pages::new(slots));
     mm
 }
 
@@ -43,7 +43,7 @@ fn program(mm: &mut Mm, count: u64) -> (SpaceId, VirtAddr) {
 }
 
 fn forget_uses(mm: &mut Mm) {
-    let pages: alloc::vec::Vec<Pfn> = mm.pages.lru_list(ZoneId(0), LruList::InactiveAnon, &mm.phys).collect();
+    let pages: alloc::vec::Vec<Pfn> = mm.pages.lru.lru_list(ZoneId(0), LruList::InactiveAnon, &mm.phys).collect();
     for pfn in pages {
         mm.pages.take_uses(mm.phys.frames.at(pfn), &mut mm.phys);
     }
@@ -118,13 +118,16 @@ fn unused_pages_are_written_first_and_freed_once_that_is_done() {
     let (space, start) = program(&mut mm, 40);
     let (freed, writes) = pass(&mut mm);
     assert_eq!((freed, writes.len(), mm.counters().pswpout, mm.counters().nr_vmscan_write), (0, 40, 40, 40));
-    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(60), Pages::new(40)));
+    assert_eq!((mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()), (Pages::new(60), Pages::new(40)));
     assert_eq!(mm.page_at(space, start), PageView::Swapped);
     written(&mut mm, &writes);
     assert_eq!(mm.counters().pgrotated, 40);
     assert_eq!(pass(&mut mm), (40, alloc::vec![]));
     let living = mm.space(space).expect("it lives");
-    assert_eq!((living.swapped(), living.rss().anon_pages, mm.pages.swap_cached()), (Pages::new(40), 0, Pages::ZERO));
+    assert_eq!(
+        (living.swapped(), living.rss().anon_pages, mm.pages.swap.swap_cached()),
+        (Pages::new(40), 0, Pages::ZERO)
+    );
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn neighbours_are_read_ahead_and_count_when_they_are_used() {
         panic!("it is in swap")
     };
     let Need::SwapIn(slot) = fault.need() else { panic!("{fault:?}") };
-    let ahead = mm.pages.swap_readahead(slot, &mm.phys);
+    let ahead = mm.pages.swap.swap_readahead(slot, &mm.phys);
     assert!(ahead.len() == 7 && ahead.iter().all(|other| other.index() / 8 == slot.index() / 8), "{slot:?}: {ahead:?}");
     assert_eq!(access(&mut mm, space, page(start, 9), Access::Read), FaultStep::Done);
     for slot in ahead {
@@ -175,7 +178,7 @@ fn slots_that_nobody_needs_are_not_read_ahead() {
         mm.munmap(space, page(start, at), Pages::new(1).bytes(), CPU).expect("it is mapped");
     }
     let kept: alloc::vec::Vec<_> = others[..2].iter().chain(&others[4..]).map(|&(slot, _)| slot).collect();
-    assert_eq!((others.len(), mm.pages.swap_readahead(slot, &mm.phys)), (7, kept.clone()));
+    assert_eq!((others.len(), mm.pages.swap.swap_readahead(slot, &mm.phys)), (7, kept.clone()));
     // Now one of those beside it has come into memory, and another one is not needed any more when it has been read.
     let page_for = |mm: &mut Mm| {
         let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
@@ -184,13 +187,13 @@ fn slots_that_nobody_needs_are_not_read_ahead() {
     let near = kept.iter().copied().find(|other| other.index() / 4 == slot.index() / 4).expect("two of three are left");
     let pfn = page_for(&mut mm);
     mm.pages.finish_readahead(near, pfn, CPU, &mut mm.phys);
-    assert!(!mm.pages.swap_readahead(slot, &mm.phys).contains(&near));
+    assert!(!mm.pages.swap.swap_readahead(slot, &mm.phys).contains(&near));
     let &(late, at) = others[4..].iter().find(|(other, _)| *other != near).expect("three are left");
     let pfn = page_for(&mut mm);
     mm.munmap(space, page(start, at), Pages::new(1).bytes(), CPU).expect("it is mapped");
     mm.pages.finish_readahead(late, pfn, CPU, &mut mm.phys);
     mm.check().expect("every law holds");
-    assert_eq!((mm.pages.swap_cached(), mm.counters().swap_ra), (Pages::new(1), 1));
+    assert_eq!((mm.pages.swap.swap_cached(), mm.counters().swap_ra), (Pages::new(1), 1));
 }
 
 #[test]
@@ -201,7 +204,7 @@ fn readahead_can_be_turned_off() {
     assert_eq!(swap_out(&mut mm), 16);
     let FaultStep::NeedPage(fault) = mm.touch(space, start, Access::Read, CPU) else { panic!("it is in swap") };
     let Need::SwapIn(slot) = fault.need() else { panic!("{fault:?}") };
-    assert_eq!(mm.pages.swap_readahead(slot, &mm.phys), []);
+    assert_eq!(mm.pages.swap.swap_readahead(slot, &mm.phys), []);
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn pages_come_back_by_a_read_from_swap() {
     assert_eq!(access(&mut mm, space, start, Access::Read), FaultStep::Done);
     assert_eq!((mm.counters().pswpin, mm.counters().pgmajfault), (1, 1));
     // It keeps its slot while it is only read, and goes again without a write.
-    assert_eq!((mm.pages.swap_cached(), mm.pages.swap_free()), (Pages::new(1), Pages::new(96)));
+    assert_eq!((mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()), (Pages::new(1), Pages::new(96)));
     forget_uses(&mut mm);
     assert_eq!(pass(&mut mm), (1, alloc::vec![]));
     // Once written, it has to be written again.
@@ -239,7 +242,7 @@ fn a_full_swap_makes_anonymous_pages_unreclaimable() {
     let mut mm = boot(10);
     program(&mut mm, 40);
     let (freed, writes) = pass(&mut mm);
-    assert_eq!((freed, writes.len(), mm.pages.swap_free()), (0, 10, Pages::ZERO));
+    assert_eq!((freed, writes.len(), mm.pages.swap.swap_free()), (0, 10, Pages::ZERO));
     assert_eq!(mm.counters().pgactivate, 30, "no slot, so active");
     written(&mut mm, &writes);
     let before = mm.counters().pgscan_direct.total();
@@ -256,7 +259,7 @@ fn slots_come_free_when_pages_are_written_and_slots_scarce() {
         assert_eq!(access(&mut mm, space, page(start, at), Access::Write), FaultStep::Done);
     }
     // Given up one by one until half of the slots are free.
-    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(5), Pages::new(5)));
+    assert_eq!((mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()), (Pages::new(5), Pages::new(5)));
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn sharers_of_a_swapped_page_read_one_copy_and_write_their_own() {
     assert_eq!(swap_out(&mut mm), 6);
     let grandchild = fork(&mut mm, child);
     mm.check().expect("every law holds");
-    assert_eq!(mm.pages.swap_free(), Pages::new(94), "three entries name each slot");
+    assert_eq!(mm.pages.swap.swap_free(), Pages::new(94), "three entries name each slot");
     for at in 0..3 {
         assert_eq!(access(&mut mm, parent, page(start, at), Access::Read), FaultStep::Done);
         assert_eq!(access(&mut mm, child, page(start, at), Access::Write), FaultStep::Done);
@@ -279,7 +282,7 @@ fn sharers_of_a_swapped_page_read_one_copy_and_write_their_own() {
         mm.exit(space, CPU).expect("it lives");
         mm.check().expect("every law holds");
     }
-    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(100), Pages::ZERO));
+    assert_eq!((mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()), (Pages::new(100), Pages::ZERO));
 }
 
 #[test]
@@ -289,23 +292,27 @@ fn a_program_that_ends_during_writes_leaves_nothing_behind() {
     let (_, writes) = pass(&mut mm);
     mm.exit(space, CPU).expect("it lives");
     mm.check().expect("every law holds");
-    assert_eq!(mm.pages.swap_cached(), Pages::new(5), "a page being written stays");
+    assert_eq!(mm.pages.swap.swap_cached(), Pages::new(5), "a page being written stays");
     written(&mut mm, &writes);
-    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(100), Pages::ZERO));
+    assert_eq!((mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()), (Pages::new(100), Pages::ZERO));
 }
 
 #[test]
 fn pages_that_come_back_soon_start_active_and_cost_their_type() {
     let mut mm = boot(100);
     let (space, start) = program(&mut mm, 40);
-    let evicted_once =
-        mm.phys.frames.at(mm.pages.lru_list(ZoneId(0), LruList::InactiveAnon, &mm.phys).last().expect("40 are there"));
+    let evicted_once = mm.phys.frames.at(mm
+        .pages
+        .lru
+        .lru_list(ZoneId(0), LruList::InactiveAnon, &mm.phys)
+        .last()
+        .expect("40 are there"));
     mm.phys.frames.set(evicted_once, mm.phys.frames.word(evicted_once).with(PageFlag::Workingset, true));
     assert_eq!(swap_out(&mut mm), 40);
     let (other, others) = program(&mut mm, 10);
     for at in 0..10 {
         let PageView::Present { pfn, .. } = mm.page_at(other, page(others, at)) else { panic!("it was just written") };
-        mm.pages.move_lru(mm.phys.frames.at(pfn), LruList::ActiveAnon, &mut mm.phys);
+        mm.pages.lru.move_lru(mm.phys.frames.at(pfn), LruList::ActiveAnon, &mut mm.phys);
     }
     let started = |mm: &mut Mm, at| {
         assert_eq!(access(mm, space, page(start, at), Access::Read), FaultStep::Done);
@@ -332,7 +339,7 @@ fn nothing_is_written_for_those_that_may_not_start_io() {
     let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
     (control.priority, control.gfp) = (0, Gfp::GFP_KERNEL - Gfp::IO);
     let run = run(&mut mm, control);
-    assert_eq!((run.nr_scanned, run.nr_reclaimed, run.writes.len(), mm.pages.swap_free().get()), (40, 0, 0, 100));
+    assert_eq!((run.nr_scanned, run.nr_reclaimed, run.writes.len(), mm.pages.swap.swap_free().get()), (40, 0, 0, 100));
 }
 
 #[test]
@@ -372,10 +379,10 @@ fn a_page_in_the_swap_cache_is_evictable_once_its_locked_mapping_is_gone() {
     assert_eq!(swap_out(&mut mm), 1);
     assert_eq!(access(&mut mm, parent, start, Access::Read), FaultStep::Done);
     mm.mlock(parent, start, Pages::new(1).bytes()).expect("it is mapped");
-    assert_eq!(mm.pages.lru_list(ZoneId(0), LruList::Unevictable, &mm.phys).count(), 1);
+    assert_eq!(mm.pages.lru.lru_list(ZoneId(0), LruList::Unevictable, &mm.phys).count(), 1);
     mm.munmap(parent, start, Pages::new(1).bytes(), CPU).expect("it is mapped");
     assert_eq!(
-        (mm.pages.swap_cached(), mm.pages.lru_list(ZoneId(0), LruList::Unevictable, &mm.phys).count()),
+        (mm.pages.swap.swap_cached(), mm.pages.lru.lru_list(ZoneId(0), LruList::Unevictable, &mm.phys).count()),
         (Pages::new(1), 0)
     );
 }
@@ -392,7 +399,7 @@ fn the_window_stays_open_while_what_was_read_ahead_is_used() {
         });
         let (fault, at) = missing.expect("half of the pages are in swap");
         let Need::SwapIn(slot) = fault.need() else { panic!("{fault:?}") };
-        let ahead = mm.pages.swap_readahead(slot, &mm.phys);
+        let ahead = mm.pages.swap.swap_readahead(slot, &mm.phys);
         assert_eq!(ahead.len(), 7, "window {window}");
         assert_eq!(access(&mut mm, space, page(start, at), Access::Read), FaultStep::Done);
         for slot in ahead {
@@ -412,6 +419,6 @@ fn a_page_with_a_new_slot_has_to_be_written_there() {
     let PageView::Present { pfn, .. } = mm.page_at(space, start) else { panic!("it was just written") };
     let idx = mm.phys.frames.at(pfn);
     mm.phys.frames.set(idx, mm.phys.frames.word(idx).with(PageFlag::Dirty, false));
-    assert!(mm.pages.add_to_swap(idx, &mut mm.phys));
+    assert!(mm.pages.swap.add_to_swap(idx, &mut mm.phys));
     assert!(mm.phys.frames.word(idx).has(PageFlag::Dirty));
 }

@@ -1,4 +1,4 @@
-//! The same for pages of tmpfs, which belong to a file whether or not anybody maps it.
+//! Swap of pages of tmpfs, which belong to a file whether or not anybody maps it.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ const PAGES: u64 = 40;
 
 fn map(mm: &mut Mm, space: SpaceId, file: FileId, shared: bool) -> VirtAddr {
     let backing = Backing::File { file, offset: Pages::ZERO, shared };
-    let length = mm.pages.file_size(file).expect("it exists").bytes();
+    let length = mm.pages.cache.file_size(file).expect("it exists").bytes();
     let request = MmapRequest { place: Place::Anywhere, length, prot: Prot::RW, backing, locked: false };
     mm.mmap(space, &request, CPU).expect("there is room")
 }
@@ -34,7 +34,7 @@ fn read(mm: &mut Mm, space: SpaceId, addr: VirtAddr) {
     mm.check().expect("every law holds");
 }
 
-/// What a system call does that needs a page of the file.
+/// Makes the system call that needs a page of the file.
 fn bring_in(mm: &mut Mm, file: FileId, index: u64) -> Option<Pfn> {
     loop {
         match mm.shmem_page(file, index) {
@@ -56,15 +56,15 @@ fn pages_of_tmpfs_leave_their_file_for_swap_and_come_back() {
     let (freed, writes) = pass(&mut mm);
     assert_eq!((freed, writes.len(), mm.counters().pswpout), (0, 40, 40));
     assert_eq!(
-        (mm.pages.swap_free(), mm.pages.swap_cached(), mm.pages.user_levels().shmem),
+        (mm.pages.swap.swap_free(), mm.pages.swap.swap_cached(), mm.pages.user_levels().shmem),
         (Pages::new(60), Pages::new(40), 0)
     );
     assert_eq!((mm.file_page(file, 0), mm.page_at(space, start)), (None, PageView::None));
     written(&mut mm, &writes);
-    assert_eq!((pass(&mut mm).0, mm.pages.swap_cached()), (40, Pages::ZERO));
+    assert_eq!((pass(&mut mm).0, mm.pages.swap.swap_cached()), (40, Pages::ZERO));
     read(&mut mm, space, page(start, 7));
     let counters = mm.counters();
-    assert_eq!((counters.pswpin, counters.pgmajfault, mm.pages.swap_free()), (1, 1, Pages::new(61)));
+    assert_eq!((counters.pswpin, counters.pgmajfault, mm.pages.swap.swap_free()), (1, 1, Pages::new(61)));
     assert!(mm.file_page(file, 7).is_some() && mm.pages.user_levels().shmem == 1);
     assert_eq!(counters.workingset_refault[0], 1);
 }
@@ -80,12 +80,12 @@ fn a_page_that_is_still_in_memory_is_the_files_again_without_a_read() {
     }
     assert_eq!((mm.counters().pswpin, mm.pages.user_levels().shmem), (0, 40));
     assert_eq!(
-        (mm.pages.swap_free(), mm.pages.swap_cached()),
+        (mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()),
         (Pages::new(80), Pages::new(20)),
         "20 are still being written"
     );
     written(&mut mm, &writes[..20]);
-    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(100), Pages::ZERO));
+    assert_eq!((mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()), (Pages::new(100), Pages::ZERO));
     assert_eq!(mm.file(file).map(|file| file.pages()), Some(Pages::new(40)));
 }
 
@@ -101,12 +101,16 @@ fn truncation_and_holes_free_slots() {
     mm.truncate(file, Pages::new(20), CPU).expect("it is open");
     mm.check().expect("every law holds");
     written(&mut mm, &writes[10..]);
-    assert_eq!(mm.pages.swap_free(), Pages::new(100 - 18));
+    assert_eq!(mm.pages.swap.swap_free(), Pages::new(100 - 18));
     assert_eq!((bring_in(&mut mm, file, 3), mm.shmem_page(file, 25)), (None, ShmemPage::Hole));
     mm.munmap(space, start, Pages::new(PAGES).bytes(), CPU).expect("it is mapped");
     mm.close_file(file, CPU).expect("it is open");
     mm.check().expect("every law holds");
-    assert_eq!((mm.pages.swap_free(), mm.pages.swap_cached()), (Pages::new(100), Pages::ZERO), "the file is gone");
+    assert_eq!(
+        (mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()),
+        (Pages::new(100), Pages::ZERO),
+        "the file is gone"
+    );
 }
 
 #[test]
@@ -162,7 +166,7 @@ fn without_slots_or_rights_pages_of_tmpfs_stay() {
         let mut control = ReclaimControl::new(Reclaimer::Direct, Order::ZERO, u64::MAX, ZoneKind::Movable);
         (control.priority, control.gfp) = (0, Gfp::GFP_KERNEL - without);
         let run = run(&mut mm, control);
-        assert_eq!((run.writes.len(), mm.pages.user_levels().shmem, mm.pages.swap_free().get()), (0, 40, 100));
+        assert_eq!((run.writes.len(), mm.pages.user_levels().shmem, mm.pages.swap.swap_free().get()), (0, 40, 100));
     }
 }
 
@@ -212,7 +216,7 @@ fn nothing_of_a_file_is_lost_whatever_happens() {
         mm.close_file(file, CPU).expect("it is open");
         mm.check().expect("every law holds");
         assert_eq!(
-            (mm.pages.swap_free().get(), mm.pages.swap_cached().get(), mm.pages.user_levels().shmem),
+            (mm.pages.swap.swap_free().get(), mm.pages.swap.swap_cached().get(), mm.pages.user_levels().shmem),
             (60, 0, 0)
         );
     }

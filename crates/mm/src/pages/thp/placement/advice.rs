@@ -1,25 +1,25 @@
-//! What programs say about where their huge pages lie, and who may say it.
+//! Advice of programs about the place of their huge pages, and the right to give it.
 
 use super::PlacementAdvice;
-use crate::pages::UsedPages;
 use crate::phys::PhysMem;
+use crate::space::Spaces;
 use crate::space::{Errno, Madvise, SpaceId};
 use crate::trace::Tracer;
 
-impl UsedPages {
+impl Spaces {
     /// Takes `CAP_SYS_NICE` from the tasks of a space, or gives it back: every space starts with it, and a child of `fork` has
     /// what its parent has. Whoever lacks it may not harm others for the sake of where its own memory lies.
     ///
     /// # Errors
     /// `ESRCH` where there is no such space.
     pub fn set_sys_nice(&mut self, id: SpaceId, capable: bool) -> Result<(), Errno> {
-        self.space_mut(id)?.unprivileged = !capable;
+        self.get_mut(id)?.unprivileged = !capable;
         Ok(())
     }
 
     /// Whether the tasks of a space have `CAP_SYS_NICE`.
     pub(crate) fn has_sys_nice(&self, id: SpaceId) -> bool {
-        self.space(id).is_ok_and(|space| !space.unprivileged)
+        self.get(id).is_ok_and(|space| !space.unprivileged)
     }
 
     /// Whether advice about placement is known, and this space may give it.

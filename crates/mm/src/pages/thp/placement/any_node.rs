@@ -3,7 +3,6 @@
 use super::Rule;
 
 pub(super) const RULE: Rule = Rule {
-    name: "any_node",
     says: "any node, the nearest first",
     origin: "up to 4.0",
     next: |view| (view.made() == 0).then(|| view.anywhere()),

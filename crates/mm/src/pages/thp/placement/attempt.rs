@@ -20,11 +20,11 @@ pub enum Nodes {
 /// One allocation on the way to a huge page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Where it looks.
+    /// Nodes that the attempt looks at.
     pub nodes: Nodes,
     /// For a huge page; or, with order 0, for the base page of the access that caused the fault.
     pub order: Order,
-    /// What it may do.
+    /// Flags of the attempt.
     pub gfp: Gfp,
     /// When it fails right after its first compaction, beside the rule that the kernel has for every request.
     pub gate: Option<EarlyFail>,
@@ -51,25 +51,25 @@ impl Attempt {
         Self { nodes, order: Order::ZERO, gfp, gate: None }
     }
 
-    /// The same, given up by this rule, too.
+    /// The attempt, given up by this rule, too.
     #[must_use]
     pub const fn gated(self, gate: EarlyFail) -> Self {
         Self { gate: Some(gate), ..self }
     }
 
-    /// The same with one round of reclaim and compaction at most.
+    /// The attempt with one round of reclaim and compaction at most.
     #[must_use]
     pub const fn noretry(self) -> Self {
         Self { gfp: self.gfp.with(Gfp::NORETRY), ..self }
     }
 
-    /// The same with compaction in one round, and never with reclaim.
+    /// The attempt with compaction in one round, and never with reclaim.
     #[must_use]
     pub const fn compact_only(self) -> Self {
         Self { gfp: self.gfp.with(Gfp::NORETRY).with(Gfp::COMPACT_ONLY), ..self }
     }
 
-    /// The same with nothing but what is free.
+    /// The attempt with nothing but free memory.
     #[must_use]
     pub const fn light(self) -> Self {
         Self { gfp: self.gfp.without(Gfp::RECLAIM), ..self }

@@ -3,7 +3,6 @@
 use super::Rule;
 
 pub(super) const RULE: Rule = Rule {
-    name: "compact_only",
     says: "the node of its CPU alone, which it compacts and never reclaims",
     origin: "proposed in 2018",
     next: |view| (view.made() == 0).then(|| view.at_home().compact_only()),

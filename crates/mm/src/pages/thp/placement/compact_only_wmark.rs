@@ -3,7 +3,6 @@
 use super::{Attempt, Rule, View};
 
 pub(super) const RULE: Rule = Rule {
-    name: "compact_only_wmark",
     says: "the node of its CPU, which it compacts and never reclaims; then, if that has not even base pages, what is free on \
            any node",
     origin: "proposed in 2018",

@@ -1,51 +1,18 @@
-//! What a huge page would cost on a node, by what the index knows and what the steps to it are worth on this machine.
+//! Cost of a huge page on a node, by what the index knows and what the steps to it are worth on this machine.
 
 use order9_frames::{Mark, Zone};
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES};
 
 use super::View;
 use super::view::CLASS;
-use crate::access_level::AccessLevels;
 use crate::lru_list::LruList;
+use crate::settings::huge_prices::HugePrices;
 use crate::suitable::compact_gap;
 
-/// What the steps to a huge page cost on a machine, and each access to what comes of them, in any unit of time. The engine has
-/// no prices of its own: whoever knows the machine says them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HugePrices {
-    /// Moving one page out of the way.
-    pub move_page: u64,
-    /// Reclaiming one page, and reading it back.
-    pub reclaim_page: u64,
-    /// One fault that maps a zeroed base page.
-    pub base_fault: u64,
-    /// One fault that maps a zeroed huge page which is free.
-    pub huge_fault: u64,
-    /// An access to a base page, by level.
-    pub base: [u64; AccessLevels::COUNT],
-    /// The same for a huge page.
-    pub huge: [u64; AccessLevels::COUNT],
-    /// Which distances are levels of their own.
-    pub levels: AccessLevels,
-}
-
-impl HugePrices {
-    /// Without a machine: every page that is touched costs the same, and every access.
-    pub const COUNTED: Self = Self {
-        move_page: 1,
-        reclaim_page: 1,
-        base_fault: 1,
-        huge_fault: PAGEBLOCK_PAGES.get(),
-        base: [1; AccessLevels::COUNT],
-        huge: [1; AccessLevels::COUNT],
-        levels: AccessLevels::NONE_APART,
-    };
-}
-
-/// How a node comes by a huge page.
+/// Way of a node to a huge page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It has one.
+    /// The node has a free huge page.
     Free,
     /// By moving so many pages.
     Compact(u64),
@@ -54,7 +21,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// What it costs before the fault.
+    /// Cost of the way before the fault.
     pub(super) const fn price(self, prices: &HugePrices) -> u64 {
         match self {
             Self::Free => 0,
@@ -111,7 +78,7 @@ impl View<'_> {
         of([LruList::InactiveFile, LruList::ActiveFile]) + anon
     }
 
-    /// How far a node is from home, as an index of prices.
+    /// Distance of a node from home, as an index of prices.
     pub(super) fn how_far(&self, node: NodeId) -> usize {
         self.engine.prices().levels.of(self.engine.distances(), self.home(), node)
     }

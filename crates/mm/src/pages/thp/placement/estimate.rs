@@ -1,7 +1,8 @@
-//! Whatever hurts least in the worst case, by what the index knows and the prices of the machine.
+//! The choice that hurts least in the worst case, by what the index knows and the prices of the machine.
 //!
-//! How often a program will access its memory nobody knows, so a page is judged by both ends: what it costs to get, which is
-//! all that a short-lived mapping pays, and what an access to it costs, which is all that a long-lived one does. Each is taken
+//! Nobody knows how often a program will access its memory, so a page is judged by both ends: its price, which is
+//! all that a short-lived mapping pays, and the price of an access to it, which is all that a long-lived one pays. Each is
+//! taken
 //! as a multiple of the cheapest there is; the larger of both is how much worse than the best the choice can turn out for any
 //! number of accesses. The choice with the least such multiple is made. No number is assumed.
 
@@ -10,7 +11,6 @@ use super::{Attempt, Rule, View};
 use crate::access_level::AccessLevels;
 
 pub(super) const RULE: Rule = Rule {
-    name: "estimate",
     says: "wherever it hurts least in the worst case, by what the index knows and the machine's prices, if base pages do not",
     origin: "order9",
     next,
@@ -18,12 +18,12 @@ pub(super) const RULE: Rule = Rule {
     ..Rule::PLAIN
 };
 
-/// Something a fault may come to.
+/// Possible end of a fault.
 #[derive(Clone, Copy)]
 struct Choice {
-    /// What it costs to get a slot of it.
+    /// Cost of a slot of this choice.
     once: u64,
-    /// What an access to it costs.
+    /// Cost of an access to the slot.
     access: u64,
     /// The attempt at it; `None`: base pages.
     attempt: Option<Attempt>,
@@ -31,7 +31,7 @@ struct Choice {
 
 /// The cheapest huge page of every level, and base pages.
 type Choices = [Option<Choice>; AccessLevels::COUNT + 1];
-/// Where base pages are among them: ties go to the others.
+/// Place of base pages among the choices: ties go to the others.
 const BASE: usize = AccessLevels::COUNT;
 
 fn next(view: &View<'_>) -> Option<Attempt> {

@@ -1,9 +1,8 @@
-//! What stays here comes first: huge, then base pages of home, then what is free elsewhere.
+//! Memory at home comes first: huge, then base pages of home, then what is free elsewhere.
 
 use super::{Attempt, Nodes, Rule, View};
 
 pub(super) const RULE: Rule = Rule {
-    name: "local_base_first",
     says: "the node of its CPU, then base pages that are free there, then what is free on other nodes",
     origin: "proposed in 2018",
     next,

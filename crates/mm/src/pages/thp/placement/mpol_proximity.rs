@@ -3,7 +3,6 @@
 use super::{PlacementAdvice, Rule, proximity, relax};
 
 pub(super) const RULE: Rule = Rule {
-    name: "mpol_proximity",
     says: "where relax does; under the memory policy MPOL_NODE_PROXIMITY, where proximity does",
     origin: "proposed in 2018",
     next: |view| if view.is_advised() { (proximity::RULE.next)(view) } else { relax::next(view) },

@@ -4,7 +4,6 @@ use super::{Attempt, Nodes, Rule, View};
 use crate::policy::EarlyFail;
 
 pub(super) const RULE: Rule = Rule {
-    name: "multi_order",
     says: "each node in turn, the nearest first, and before the next node a base page that is free",
     origin: "proposed in 2019",
     next,

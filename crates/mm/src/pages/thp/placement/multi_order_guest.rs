@@ -4,7 +4,6 @@ use super::multi_order::huge_on;
 use super::{Attempt, Nodes, Rule, View};
 
 pub(super) const RULE: Rule = Rule {
-    name: "multi_order_guest",
     says: "each node in turn, the nearest first, and before the next but one a base page that is free",
     origin: "proposed in 2019",
     next,

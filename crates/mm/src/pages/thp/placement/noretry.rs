@@ -4,7 +4,6 @@ use super::Rule;
 use crate::policy::EarlyFail;
 
 pub(super) const RULE: Rule = Rule {
-    name: "noretry",
     says: "the node of its CPU alone, in one round",
     origin: "proposed in 2018",
     next: |view| (view.made() == 0).then(|| view.at_home().noretry().gated(EarlyFail::HugeNoRetryAlways)),

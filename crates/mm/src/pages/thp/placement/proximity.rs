@@ -6,7 +6,6 @@ use crate::policy::EarlyFail;
 use order9_frames::Gfp;
 
 pub(super) const RULE: Rule = Rule {
-    name: "proximity",
     says: "near nodes (thp.near), each with all that it may do, then what is free on others; base pages from near nodes first",
     origin: "proposed in 2018",
     next,

@@ -3,7 +3,6 @@
 use super::{Attempt, Rule, View};
 
 pub(super) const RULE: Rule = Rule {
-    name: "relax",
     says: "any node, the nearest first, if it may reclaim, else from the node of its CPU alone",
     origin: "5.3, and proposed in 2018",
     next,

@@ -9,20 +9,20 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
 
-/// What a search for a huge page starts from.
+/// Start of a search for a huge page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HugeAsk {
     /// The rule it goes by.
     pub placement: HugePlacement,
-    /// Where the page is wanted: the preferred node of the memory policy, else the node of the CPU.
+    /// Node where the page is wanted: the preferred node of the memory policy, else the node of the CPU.
     pub home: NodeId,
     /// Nodes that may serve, by memory policy and cpuset; `None` is all.
     pub allowed: Option<NodeMask>,
-    /// What the nodes mean to the allocator.
+    /// Meaning of the nodes to the allocator.
     pub uses: NodeUse,
     /// The memory policy says in which order nodes are asked: once, whatever the rule is.
     pub in_order: bool,
-    /// What an attempt may do, wherever it looks.
+    /// Flags of an attempt, wherever it looks.
     pub rights: Gfp,
     /// The program said so about where this memory is to lie, in the way that the rule knows.
     pub advised: bool,

@@ -171,7 +171,7 @@ fn only_privilege_or_the_administrator_allows_to_force() {
     let mut mm = boot(&two(), ThpPolicy { placement, ..ThpPolicy::default() });
     let (parent, slot) = (mm.create_space().expect("it is the first"), Pages::new(512).bytes());
     let start = mm.mmap(parent, &MmapRequest::anon(slot), 0).expect("there is room");
-    mm.pages.set_sys_nice(parent, false).expect("it lives");
+    mm.pages.spaces.set_sys_nice(parent, false).expect("it lives");
     let child = mm.fork(parent).expect("there are few").child();
     for space in [parent, child] {
         let force = |mm: &mut Mm| mm.madvise(space, start, slot, Madvise::HugePageForceLocal, 0);
@@ -180,7 +180,7 @@ fn only_privilege_or_the_administrator_allows_to_force() {
         assert_eq!(force(&mut mm), Ok(()));
         mm.tune(|tunables| tunables.thp_force_local = false);
         assert_eq!(force(&mut mm), Err(Errno::Eperm));
-        mm.pages.set_sys_nice(space, true).expect("it lives");
+        mm.pages.spaces.set_sys_nice(space, true).expect("it lives");
         assert_eq!(force(&mut mm), Ok(()));
     }
 }

@@ -3,7 +3,6 @@
 use super::Rule;
 
 pub(super) const RULE: Rule = Rule {
-    name: "thisnode",
     says: "the node of its CPU alone",
     origin: "up to 5.2",
     next: |view| (view.made() == 0).then(|| view.at_home()),

@@ -4,7 +4,6 @@ use super::{Attempt, Rule, View};
 use crate::policy::EarlyFail;
 
 pub(super) const RULE: Rule = Rule {
-    name: "two_step",
     says: "the node of its CPU in one round, then, if it may reclaim, from any node with all that it may do",
     origin: "5.5+",
     next: |view| next(view, EarlyFail::NoRetrySkippedOrDeferred),

@@ -4,7 +4,6 @@ use super::{Attempt, Rule, View};
 use crate::policy::EarlyFail;
 
 pub(super) const RULE: Rule = Rule {
-    name: "two_step_local",
     says: "the node of its CPU with all that it may do, then, if it may reclaim, from any node in one round",
     origin: "5.4",
     next,

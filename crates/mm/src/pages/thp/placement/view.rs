@@ -1,4 +1,4 @@
-//! What a placement sees: the request, the nodes, and what the allocator and the index know of them.
+//! Facts that a placement sees: the request, the nodes, and what the allocator and the index know of them.
 
 use order9_frames::{AllocFlags, Distances, Gfp, Index, Mark, Zone, ZoneId, ZoneRef};
 use order9_units::{NodeId, NodeMask, Order, PAGEBLOCK_PAGES, ZoneKind};
@@ -11,7 +11,7 @@ use crate::phys::PhysMem;
 use crate::policy::Policy;
 use crate::trace::Tracer;
 
-/// What a placement sees.
+/// Facts that a placement sees.
 pub struct View<'a> {
     pub(super) ask: &'a HugeAsk,
     pub(super) made: usize,
@@ -19,7 +19,7 @@ pub struct View<'a> {
     pub(super) engine: &'a dyn Known,
 }
 
-/// What the engine tells placements.
+/// Answers of the engine to placements.
 pub(super) trait Known {
     fn distances(&self) -> Distances<'_>;
     /// Zones of all nodes with memory, nearest node first.

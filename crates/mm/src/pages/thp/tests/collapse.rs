@@ -1,4 +1,4 @@
-//! What `MADV_COLLAPSE` makes of a slot, and what it leaves alone.
+//! Slots that `MADV_COLLAPSE` collapses, and slots that it leaves alone.
 
 use alloc::vec::Vec;
 
@@ -127,10 +127,14 @@ fn a_split_mapping_of_a_huge_page_becomes_huge_again() {
     let space = program(&mut mm, HUGE);
     write(&mut mm, space, 0);
     mm.madvise(space, at(0), pages(7), Madvise::DontNeed, CPU).unwrap();
-    assert_eq!(mm.pages.deferred_splits(NodeId(0)), 1);
+    assert_eq!(mm.pages.huge.deferred_splits(NodeId(0)), 1);
     assert_eq!(collapse(&mut mm, space, 0), Ok(()));
     assert!(is_huge(&mm, space, 0));
-    assert_eq!((mm.pages.deferred_splits(NodeId(0)), mm.pages.user_levels().anon_thps), (0, 1), "the old page is free");
+    assert_eq!(
+        (mm.pages.huge.deferred_splits(NodeId(0)), mm.pages.user_levels().anon_thps),
+        (0, 1),
+        "the old page is free"
+    );
     assert_eq!(access(&mut mm, space, at(3), Access::Read, true), FaultStep::Hit);
 }
 

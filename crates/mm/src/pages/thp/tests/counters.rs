@@ -43,7 +43,7 @@ fn counts(mm: &Mm) -> [(&'static str, u64); 19] {
     )
 }
 
-/// What `happens` adds to which counters.
+/// Counters that `happens` changes, and by how much.
 pub(super) fn adds(mm: &mut Mm, happens: impl FnOnce(&mut Mm)) -> Vec<(&'static str, u64)> {
     let before = counts(mm);
     happens(mm);
@@ -158,7 +158,7 @@ fn slots_beyond_a_limit_count_which() {
     // The child holds the same page, and is not registered.
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [("thp_scan_exceed_share_pte", 1)]);
     mm.exit(child, CPU).unwrap();
-    mm.pages.swapon(Pages::new(16));
+    mm.pages.swap.swapon(Pages::new(16));
     (0..4).map(|_| reclaim(&mut mm)).for_each(|_| ());
     assert_eq!(mm.space(spaces[0]).unwrap().swapped(), Pages::new(1));
     set(&mut mm, "max_ptes_swap", 0);

@@ -1,4 +1,4 @@
-//! Who gets a huge page by a fault, and who does not.
+//! Faults that get a huge page, and faults that do not.
 
 use order9_units::Order;
 
@@ -123,16 +123,16 @@ fn reads_map_the_huge_page_of_zeros() {
     for (space, page) in [(one, 0), (one, HUGE), (two, 9)] {
         read(&mut mm, space, page);
     }
-    assert_eq!((mm.counters().thp_zero_page_alloc, mm.pages.huge_zero_users()), (1, 2));
+    assert_eq!((mm.counters().thp_zero_page_alloc, mm.pages.huge.huge_zero_users()), (1, 2));
     assert_eq!((mm.pages.user_levels().anon_thps, mm.space(one).unwrap().rss().anon_pages), (0, 0));
     assert_eq!(mm.page_at(one, at(17)), PageView::Zero);
     mm.exit(one, CPU).unwrap();
     assert_eq!(mm.pages.shrink_huge_zero(CPU, &mut mm.phys), 0, "the other program holds it");
     mm.exit(two, CPU).unwrap();
     assert!(
-        mm.pages.has_huge_zero_page()
+        mm.pages.huge.has_huge_zero_page()
             && mm.pages.shrink_huge_zero(CPU, &mut mm.phys) == 512
-            && !mm.pages.has_huge_zero_page()
+            && !mm.pages.huge.has_huge_zero_page()
     );
     checked(&mm);
 }
@@ -145,20 +145,20 @@ fn up_to_4_8_the_page_of_zeros_is_held_by_the_slots_that_map_it() {
     let space = program(&mut mm, 4 * HUGE);
     (0..4).for_each(|slot| read(&mut mm, space, slot * HUGE));
     let child = fork(&mut mm, space);
-    assert_eq!(mm.pages.huge_zero_users(), 8);
+    assert_eq!(mm.pages.huge.huge_zero_users(), 8);
     mm.exit(child, CPU).unwrap();
     write(&mut mm, space, 0);
     mm.mprotect(space, at(HUGE), super::pages(1), Prot::READ).unwrap();
     mm.madvise(space, at(2 * HUGE), super::pages(HUGE), Madvise::DontNeed, CPU).unwrap();
     checked(&mm);
     assert_eq!(
-        (mm.pages.huge_zero_users(), mm.pages.shrink_huge_zero(CPU, &mut mm.phys)),
+        (mm.pages.huge.huge_zero_users(), mm.pages.shrink_huge_zero(CPU, &mut mm.phys)),
         (1, 0),
         "a huge page, a table, nothing, and it"
     );
     mm.munmap(space, at(3 * HUGE), super::pages(HUGE), CPU).unwrap();
     assert_eq!(
-        (mm.pages.huge_zero_users(), mm.pages.shrink_huge_zero(CPU, &mut mm.phys)),
+        (mm.pages.huge.huge_zero_users(), mm.pages.shrink_huge_zero(CPU, &mut mm.phys)),
         (0, 512),
         "the program lives"
     );

@@ -55,7 +55,7 @@ pub(super) fn base_pages(policy: Policy, slots: &[u64]) -> (Mm, Vec<SpaceId>) {
 /// One pass; `huge` says whether there are huge pages. Spaces visited, and pauses made on the way.
 pub(super) fn pass(mm: &mut Mm, huge: bool) -> (Vec<SpaceId>, Vec<KhugepagedPause>) {
     let (mut visited, mut pauses) = (Vec::new(), Vec::new());
-    mm.pages.khugepaged_begin_pass();
+    mm.pages.huge.khugepaged_begin_pass();
     while let Some(space) = mm.khugepaged_next() {
         visited.push(space);
         loop {
@@ -83,7 +83,7 @@ fn spaces_are_registered_once_and_wake_it_if_it_has_nobody() {
     let mut mm = boot(Policy::default());
     mm.take_wakeups();
     let space = program(&mut mm, HUGE);
-    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::UntilWoken);
+    assert_eq!(mm.pages.huge.khugepaged_pause(&mm.phys), KhugepagedPause::UntilWoken);
     read(&mut mm, space, 0);
     assert!(mm.take_wakeups().khugepaged, "a fault that may be huge registers");
     let other = program(&mut mm, HUGE);
@@ -116,12 +116,16 @@ fn a_pass_looks_at_so_many_pages_and_the_next_one_goes_on() {
     set(&mut mm, "pages_to_scan", 2 * HUGE);
     let huge = |mm: &Mm| (0..3).map(|slot| u8::from(is_huge(mm, spaces[0], slot * HUGE))).sum::<u8>();
     pass(&mut mm, true);
-    assert_eq!((huge(&mm), mm.pages.khugepaged_full_scans()), (2, 0), "two slots cost a little more than the budget");
+    assert_eq!(
+        (huge(&mm), mm.pages.huge.khugepaged_full_scans()),
+        (2, 0),
+        "two slots cost a little more than the budget"
+    );
     pass(&mut mm, true);
-    assert_eq!((huge(&mm), is_huge(&mm, spaces[1], 0), mm.pages.khugepaged_full_scans()), (3, true, 0));
+    assert_eq!((huge(&mm), is_huge(&mm, spaces[1], 0), mm.pages.huge.khugepaged_full_scans()), (3, true, 0));
     pass(&mut mm, true);
     assert!(is_huge(&mm, spaces[1], HUGE));
-    assert_eq!((mm.pages.khugepaged_pages_collapsed(), mm.pages.khugepaged_full_scans()), (5, 1));
+    assert_eq!((mm.pages.huge.khugepaged_pages_collapsed(), mm.pages.huge.khugepaged_full_scans()), (5, 1));
     assert_eq!((mm.counters().thp_collapse_alloc, mm.counters().thp_fault_alloc), (5, 0));
 }
 
@@ -130,16 +134,16 @@ fn a_pass_ends_when_all_have_been_seen() {
     let (mut mm, spaces) = base_pages(recent(), &[1, 1]);
     for scans in 1..4 {
         assert_eq!(pass(&mut mm, true).0, spaces);
-        assert_eq!(mm.pages.khugepaged_full_scans(), scans);
+        assert_eq!(mm.pages.huge.khugepaged_full_scans(), scans);
     }
 }
 
 #[test]
 fn a_busy_space_is_passed_by() {
     let (mut mm, spaces) = base_pages(recent(), &[1, 1]);
-    mm.pages.khugepaged_begin_pass();
+    mm.pages.huge.khugepaged_begin_pass();
     assert_eq!(mm.khugepaged_next(), Some(spaces[0]));
-    mm.pages.khugepaged_pass_by();
+    mm.pages.huge.khugepaged_pass_by();
     assert_eq!(mm.khugepaged_next(), Some(spaces[1]));
     assert!(matches!(mm.khugepaged_scan(), KhugepagedStep::Found(_)));
 }
@@ -147,7 +151,7 @@ fn a_busy_space_is_passed_by() {
 #[test]
 fn a_space_that_ends_during_its_visit_is_left() {
     let (mut mm, spaces) = base_pages(recent(), &[2, 1]);
-    mm.pages.khugepaged_begin_pass();
+    mm.pages.huge.khugepaged_begin_pass();
     assert_eq!(mm.khugepaged_next(), Some(spaces[0]));
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
     let page = mm.alloc_fast(&found.request(CPU)).unwrap();
@@ -156,8 +160,8 @@ fn a_space_that_ends_during_its_visit_is_left() {
     checked(&mm);
     assert_eq!(mm.khugepaged_next(), Some(spaces[1]));
     mm.exit(spaces[1], CPU).unwrap();
-    assert_eq!((mm.khugepaged_next(), mm.pages.khugepaged_full_scans()), (None, 1));
-    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::UntilWoken);
+    assert_eq!((mm.khugepaged_next(), mm.pages.huge.khugepaged_full_scans()), (None, 1));
+    assert_eq!(mm.pages.huge.khugepaged_pause(&mm.phys), KhugepagedPause::UntilWoken);
 }
 
 #[test]
@@ -181,9 +185,9 @@ fn without_huge_pages_a_pass_makes_one_pause_and_ends_at_the_second_failure() {
 #[test]
 fn pauses_follow_their_settings() {
     let (mut mm, _) = base_pages(recent(), &[1]);
-    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::For(Nanos::new(10_000_000_000)));
+    assert_eq!(mm.pages.huge.khugepaged_pause(&mm.phys), KhugepagedPause::For(Nanos::new(10_000_000_000)));
     set(&mut mm, "scan_sleep_millisecs", 0);
-    assert_eq!(mm.pages.khugepaged_pause(&mm.phys), KhugepagedPause::None);
+    assert_eq!(mm.pages.huge.khugepaged_pause(&mm.phys), KhugepagedPause::None);
     assert!(!mm.take_wakeups().khugepaged);
     mm.phys.wake_khugepaged();
     assert!(mm.take_wakeups().khugepaged);
@@ -195,7 +199,10 @@ fn it_rests_while_huge_pages_are_disabled_and_goes_on_where_it_was() {
     set(&mut mm, "pages_to_scan", HUGE);
     pass(&mut mm, true);
     mm.phys.set_thp_enabled(HugeEnabled::Never);
-    assert_eq!((pass(&mut mm, true).0, mm.pages.khugepaged_pause(&mm.phys)), (Vec::new(), KhugepagedPause::UntilWoken));
+    assert_eq!(
+        (pass(&mut mm, true).0, mm.pages.huge.khugepaged_pause(&mm.phys)),
+        (Vec::new(), KhugepagedPause::UntilWoken)
+    );
     assert!(is_huge(&mm, spaces[0], 0) && !is_huge(&mm, spaces[0], HUGE));
     mm.phys.set_thp_enabled(HugeEnabled::Madvise);
     assert!(mm.take_wakeups().khugepaged);
@@ -206,7 +213,7 @@ fn it_rests_while_huge_pages_are_disabled_and_goes_on_where_it_was() {
 #[test]
 fn disabling_is_seen_with_the_huge_page_in_hand() {
     let (mut mm, _) = base_pages(recent(), &[1]);
-    mm.pages.khugepaged_begin_pass();
+    mm.pages.huge.khugepaged_begin_pass();
     mm.khugepaged_next();
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
     let page = mm.alloc_fast(&found.request(CPU)).unwrap();
@@ -220,7 +227,7 @@ fn defrag_says_what_it_may_do_for_a_huge_page() {
     let request = |policy, defrag| {
         let (mut mm, _) = base_pages(policy, &[1]);
         set(&mut mm, "defrag", defrag);
-        mm.pages.khugepaged_begin_pass();
+        mm.pages.huge.khugepaged_begin_pass();
         mm.khugepaged_next();
         let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
         let gfp = found.request(CPU).gfp;

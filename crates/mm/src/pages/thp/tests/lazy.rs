@@ -93,7 +93,7 @@ fn from_4_5_to_4_11_they_stay_among_anonymous_pages_and_go_only_with_swap() {
     (0..40).for_each(|page| write(&mut mm, space, page));
     reclaim(&mut mm);
     assert_eq!(mm.counters().pglazyfreed, 0, "without swap nobody looks at them");
-    mm.pages.swapon(order9_units::Pages::new(16));
+    mm.pages.swap.swapon(order9_units::Pages::new(16));
     (0..8).map(|_| super::splits::reclaim(&mut mm)).for_each(|_| ());
     assert_eq!((mm.counters().pglazyfreed, mm.page_at(space, at(60))), (50, PageView::None));
     assert!(!matches!(mm.page_at(space, at(39)), PageView::None), "what was written again stays");
@@ -122,7 +122,7 @@ fn huge_pages_that_may_be_freed_are_given_no_room_in_swap() {
     write(&mut mm, space, 0);
     free(&mut mm, space, 0, HUGE).unwrap();
     reclaim(&mut mm);
-    assert_eq!((mm.counters().pglazyfreed, mm.counters().thp_swpout, mm.pages.swap_free().get()), (HUGE, 0, HUGE));
+    assert_eq!((mm.counters().pglazyfreed, mm.counters().thp_swpout, mm.pages.swap.swap_free().get()), (HUGE, 0, HUGE));
 }
 
 #[test]

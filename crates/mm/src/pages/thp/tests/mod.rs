@@ -25,7 +25,7 @@ use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
 
 const CPU: usize = 0;
 const HUGE: u64 = NR as u64;
-/// Where tests map memory: the start of a slot.
+/// Place where tests map memory: the start of a slot.
 const START: VirtAddr = VirtAddr::new(0x7f00_0000_0000);
 
 /// A node with 64 MiB in zone Normal, content tags, and huge pages for all.
@@ -127,7 +127,7 @@ fn frame(mm: &Mm, space: SpaceId, page: u64) -> Pfn {
 }
 
 fn is_huge(mm: &Mm, space: SpaceId, page: u64) -> bool {
-    mm.pages.space(space).is_ok_and(|space| space.table.huge(at(page).vpn()).is_some())
+    mm.pages.spaces.get(space).is_ok_and(|space| space.table.huge(at(page).vpn()).is_some())
 }
 
 /// Fault allocations and fallbacks, splits of mappings and pages, refused ones, pages queued.

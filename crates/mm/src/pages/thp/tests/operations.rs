@@ -1,4 +1,4 @@
-//! What operations on address spaces do to huge mappings: whole slots, parts of them, and edges that cut them.
+//! Effect of operations on address spaces on huge mappings: whole slots, parts of them, and edges that cut them.
 
 use super::{CPU, HUGE, at, boot, checked, events, fork, frame, is_huge, map, pages, program, read, write};
 use crate::policy::{MmapAlign, Policy};
@@ -61,7 +61,7 @@ fn only_pages_that_stay_mapped_in_part_are_queued_by_later_releases() {
     mm.munmap(space, at(0), pages(HUGE), CPU).unwrap();
     assert_eq!(events(mm.counters())[5], 0);
     mm.munmap(space, at(HUGE), pages(1), CPU).unwrap();
-    assert_eq!((events(mm.counters())[5], mm.pages.deferred_splits(NodeId(0))), (1, 1));
+    assert_eq!((events(mm.counters())[5], mm.pages.huge.deferred_splits(NodeId(0))), (1, 1));
     checked(&mm);
 }
 
@@ -82,7 +82,7 @@ fn up_to_4_4_a_page_is_split_with_its_mapping() {
     checked(&mm);
     mm.phys.frames.drain_all();
     assert_eq!((mm.phys.free_pages() - free).get(), HUGE / 2, "what nobody maps is free at once");
-    assert_eq!((mm.counters().thp_split_page, mm.pages.deferred_splits(NodeId(0))), (1, 0));
+    assert_eq!((mm.counters().thp_split_page, mm.pages.huge.deferred_splits(NodeId(0))), (1, 0));
 
     let held = frame(&mm, space, HUGE);
     mm.pin(held).unwrap();
@@ -166,7 +166,7 @@ fn the_page_of_zeros_moves_and_is_forked() {
     read(&mut mm, space, 0);
     move_to(&mut mm, space, 0, HUGE, 4 * HUGE);
     let child = fork(&mut mm, space);
-    assert!(is_huge(&mm, space, 4 * HUGE) && is_huge(&mm, child, 4 * HUGE) && mm.pages.huge_zero_users() == 2);
+    assert!(is_huge(&mm, space, 4 * HUGE) && is_huge(&mm, child, 4 * HUGE) && mm.pages.huge.huge_zero_users() == 2);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a fault may do for a huge page: every value of `defrag`, with and without advice, in every release that changed it.
+//! Effort of a fault for a huge page: every value of `defrag`, with and without advice, in every release that changed it.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use crate::space::{Access, FaultStep, Madvise, Need};
 use crate::thp::{HugeDefrag, khugepaged_gfp, zero_gfp};
 use crate::{Gfp, Mm};
 
-/// What is allowed for advised memory and for other memory, by the values of [`HugeDefrag::ALL`]: D reclaims and compacts, K wakes
+/// Rights in advised memory and in other memory, by the values of [`HugeDefrag::ALL`]: D reclaims and compacts, K wakes
 /// kswapd, N gives up after one round, - does neither. `None`: there is no such value.
 type Rights = [Option<[&'static str; 2]>; 5];
 

@@ -15,7 +15,7 @@ use crate::space::{Access, Errno, FaultStep, Madvise, Need, PageView, Prot, Spac
 use crate::thp::{CollapseFailure, KhugepagedStep};
 use crate::{Gfp, Mm, Request};
 
-/// What makes a fault come to one row of the table.
+/// Preparation that makes a fault come to one row of the table.
 type Prepare = fn(&mut Mm, SpaceId);
 type Counts = &'static [(&'static str, u64)];
 
@@ -79,7 +79,7 @@ const FAULTS: [(&str, Prepare, Access, bool, Counts, bool); 16] = [
         "3: disabled for the space",
         |mm, space| {
             advise(mm, space, Madvise::HugePage);
-            mm.pages.set_thp_disabled(space, true).expect("it lives");
+            mm.pages.spaces.set_thp_disabled(space, true).expect("it lives");
         },
         Access::Write,
         true,
@@ -187,7 +187,7 @@ fn a_program_that_disables_huge_pages_keeps_what_it_has_and_its_children_inherit
     let mut mm = boot(policy);
     let space = program(&mut mm, 2 * HUGE);
     write(&mut mm, space, 0);
-    mm.pages.set_thp_disabled(space, true).unwrap();
+    mm.pages.spaces.set_thp_disabled(space, true).unwrap();
     write(&mut mm, space, HUGE);
     assert!(is_huge(&mm, space, 0) && !is_huge(&mm, space, HUGE));
     assert_eq!(mm.collapse_scan(space, at(HUGE)), Err(CollapseFailure::VmaCheck));
@@ -197,9 +197,12 @@ fn a_program_that_disables_huge_pages_keeps_what_it_has_and_its_children_inherit
     let program = mm.space(space).unwrap();
     assert!(program.vmas().all(|vma| !mm.has_room_for_huge_page(program, vma)));
     let child = fork(&mut mm, space);
-    assert_eq!((mm.pages.thp_disabled(child), mm.pages.thp_disabled(SpaceId(99))), (Ok(true), Err(Errno::Esrch)));
-    mm.pages.set_thp_disabled(space, false).unwrap();
-    assert_eq!(mm.pages.thp_disabled(child), Ok(true), "each has its own from then on");
+    assert_eq!(
+        (mm.pages.spaces.thp_disabled(child), mm.pages.spaces.thp_disabled(SpaceId(99))),
+        (Ok(true), Err(Errno::Esrch))
+    );
+    mm.pages.spaces.set_thp_disabled(space, false).unwrap();
+    assert_eq!(mm.pages.spaces.thp_disabled(child), Ok(true), "each has its own from then on");
     mm.exit(child, CPU).unwrap();
     write(&mut mm, space, HUGE);
     assert_eq!(adds(&mut mm, |mm| drop(pass(mm, true))), [("thp_collapse_alloc", 1)]);
@@ -309,11 +312,11 @@ fn a_split_of_a_mapping_leaves_content_and_references_as_they_were() {
     }
 }
 
-/// Where every page of a space is, what it holds, and what the machine counts.
+/// Place and content of every page of a space, and the counts of the machine.
 fn seen(mm: &Mm, space: SpaceId) -> (Vec<(PageView, Option<crate::Tag>)>, crate::space::UserLevels, u64) {
     let views =
         (0..2 * HUGE).map(|page| (mm.page_at(space, at(page)), mm.pages.read_tag(space, at(page), &mm.phys))).collect();
-    (views, mm.pages.user_levels(), mm.pages.deferred_splits(NodeId(0)))
+    (views, mm.pages.user_levels(), mm.pages.huge.deferred_splits(NodeId(0)))
 }
 
 #[test]
@@ -330,7 +333,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
 
     let (mut mm, spaces) = base_pages(recent(), &[1]);
     map(&mut mm, spaces[0], HUGE, HUGE);
-    mm.pages.khugepaged_begin_pass();
+    mm.pages.huge.khugepaged_begin_pass();
     mm.khugepaged_next();
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { panic!("a slot is ready") };
     let page = mm.alloc_fast(&found.request(CPU)).unwrap();

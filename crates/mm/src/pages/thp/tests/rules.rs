@@ -1,4 +1,4 @@
-//! Which slots khugepaged collapses, by release.
+//! Slots that khugepaged collapses, by release.
 
 use alloc::vec::Vec;
 
@@ -34,7 +34,7 @@ fn fill(mm: &mut Mm, space: SpaceId, count: u64) {
 
 /// Why the slot of a plan fails with the huge page in hand, if it was found at all.
 fn in_hand(mm: &mut Mm) -> Option<Result<(), CollapseFailure>> {
-    mm.pages.khugepaged_begin_pass();
+    mm.pages.huge.khugepaged_begin_pass();
     mm.khugepaged_next()?;
     let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { return None };
     let page = mm.alloc_fast(&found.request(CPU)).expect("memory is free");
@@ -43,7 +43,7 @@ fn in_hand(mm: &mut Mm) -> Option<Result<(), CollapseFailure>> {
 
 /// Makes all pages of the first slot old.
 fn age(mm: &mut Mm, space: SpaceId, count: u64) {
-    let table = mm.pages.living(space).table.table_mut(at(0).vpn()).expect("the slot has a table");
+    let table = mm.pages.spaces.living(space).table.table_mut(at(0).vpn()).expect("the slot has a table");
     for page in 0..count {
         let pte = table.get(at(page).vpn());
         table.set(at(page).vpn(), pte.with(PteFlag::Young, false));
@@ -92,7 +92,7 @@ fn pages_in_swap_are_read_back_up_to_a_limit() {
         policy.reclaim.new_anon = NewAnon::Inactive;
         let has_limit = policy.thp.max_ptes_swap;
         let mut mm = boot(policy);
-        mm.pages.swapon(Pages::new(4096));
+        mm.pages.swap.swapon(Pages::new(4096));
         let space = program(&mut mm, HUGE);
         fill(&mut mm, space, 64);
         (0..4).for_each(|_| {
@@ -104,7 +104,7 @@ fn pages_in_swap_are_read_back_up_to_a_limit() {
         if has_limit {
             set(&mut mm, "max_ptes_swap", limit);
         }
-        mm.pages.khugepaged_begin_pass();
+        mm.pages.huge.khugepaged_begin_pass();
         mm.khugepaged_next().expect("the space is registered");
         let KhugepagedStep::Found(found) = mm.khugepaged_scan() else { return false };
         let page = mm.alloc_fast(&found.request(CPU)).expect("memory is free");
@@ -218,11 +218,11 @@ fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
     assert_eq!(lie_near(0, 31, &[0, 1]), Ok(()), "it does not matter");
 }
 
-/// What is asked of which nodes for the frames `near` of node 0 and `far` of node 1.
+/// Node and other nodes that are asked for the frames `near` of node 0 and `far` of node 1.
 fn asked(mm: &mut Mm, by: Collapser, near: u64, far: u64) -> (u16, Option<u64>, bool) {
     let frames = |node: u64, count| (0..count).map(move |at| Pfn::new(((1 + node) << 20) + at));
     let pages: Vec<_> = frames(0, near).chain(frames(1, far)).map(|pfn| Some(mm.phys.frames.at(pfn))).collect();
-    let request = mm.pages.where_to_collapse(&pages, by, &mm.phys);
+    let request = mm.pages.huge.where_to_collapse(&pages, by, &mm.phys);
     (request.node.0, request.nodemask.map(NodeMask::bits), request.gfp.has(Gfp::THISNODE))
 }
 

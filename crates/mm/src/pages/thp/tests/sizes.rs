@@ -55,7 +55,7 @@ fn khugepaged_rests_when_neither_file_names_anybody() {
         mm.phys.set_thp_enabled(all_sizes);
         mm.phys.set_thp_size_enabled(word);
         assert_eq!(
-            mm.pages.khugepaged_pause(&mm.phys) == KhugepagedPause::UntilWoken,
+            mm.pages.huge.khugepaged_pause(&mm.phys) == KhugepagedPause::UntilWoken,
             rests,
             "{word:?}, {all_sizes:?} for all sizes"
         );
@@ -93,19 +93,19 @@ fn shared_memory_follows_the_file_of_the_size_and_mounts_their_option() {
         (SizeShmemEnabled::Own(ShmemHuge::Advise), [false, true]),
         (SizeShmemEnabled::Own(ShmemHuge::Never), [false, false]),
     ] {
-        mm.pages.set_shmem_size_enabled(enabled);
+        mm.pages.cache.set_shmem_size_enabled(enabled);
         assert_eq!([false, true].map(|advised| gets_huge(&mut mm, None, advised)), expected, "{enabled:?}");
         assert!(!gets_huge(&mut mm, Some(never), true), "a mount goes by its option");
     }
-    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert!(!gets_huge(&mut mm, None, false), "never of this size");
-    mm.pages.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
+    mm.pages.cache.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
     assert!(gets_huge(&mut mm, None, false));
-    mm.pages.set_shmem_enabled(ShmemEnabled::Deny);
-    mm.pages.set_shmem_size_enabled(SizeShmemEnabled::Own(ShmemHuge::Always));
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Deny);
+    mm.pages.cache.set_shmem_size_enabled(SizeShmemEnabled::Own(ShmemHuge::Always));
     assert!(!gets_huge(&mut mm, None, true), "deny holds for all");
-    mm.pages.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
-    mm.pages.set_shmem_enabled(ShmemEnabled::Force);
+    mm.pages.cache.set_shmem_size_enabled(SizeShmemEnabled::Inherit);
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Force);
     assert!(gets_huge(&mut mm, None, false) && gets_huge(&mut mm, Some(never), false));
 }
 
@@ -148,7 +148,7 @@ fn statistics_of_the_size_count_what_happens_to_its_pages() {
     mm.exit(child, CPU).expect("it lives");
     mm.exit(space, CPU).expect("it lives");
     assert_eq!(mm.thp_size_stat(SizeStat::NrAnon), 0);
-    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert!(gets_huge(&mut mm, None, false));
     assert_eq!([SizeStat::ShmemAlloc, SizeStat::ShmemFallback].map(|stat| mm.thp_size_stat(stat)), [1, 0]);
 }

@@ -25,7 +25,7 @@ pub(super) fn shrink(mm: &mut Mm) -> u64 {
     };
     let mut run = ShrinkSlab::new(control);
     loop {
-        let step = run.step(mm);
+        let step = run.step(&mut mm.pages, &mut mm.phys);
         checked(mm);
         if let ShrinkStep::Done(shrunk) = step {
             return shrunk.objects;
@@ -47,18 +47,18 @@ fn counts_follow_mappings_pins_and_splits() {
     mm.munmap(b, at(200), pages(100), CPU).unwrap();
     checked(&mm);
     assert_eq!(
-        (counts(&mm, head), mm.pages.deferred_splits(NodeId(0))),
+        (counts(&mm, head), mm.pages.huge.deferred_splits(NodeId(0))),
         ((1, 412, 413), 0),
         "the other maps all of it"
     );
     mm.exit(a, CPU).unwrap();
     checked(&mm);
-    assert_eq!((counts(&mm, head), mm.pages.deferred_splits(NodeId(0))), ((0, 412, 412), 1));
+    assert_eq!((counts(&mm, head), mm.pages.huge.deferred_splits(NodeId(0))), ((0, 412, 412), 1));
     assert_eq!((mm.pages.user_levels().anon, mm.pages.user_levels().anon_thps), (412, 0));
     let pinned = frame(&mm, b, 7);
     mm.pin(pinned).unwrap();
     assert_eq!(counts(&mm, head), (0, 412, 413));
-    assert_eq!((shrink(&mut mm), mm.pages.deferred_splits(NodeId(0))), (0, 1));
+    assert_eq!((shrink(&mut mm), mm.pages.huge.deferred_splits(NodeId(0))), (0, 1));
     assert_eq!(mm.pages.split_huge_page(head, CPU, &mut mm.phys), Err(Errno::Ebusy));
     assert_eq!(mm.unpin(pinned), Ok(true));
     let free = |mm: &Mm| mm.phys.frames.zone(ZoneId(0)).free() + mm.phys.frames.pcp_pages(ZoneId(0));
@@ -79,7 +79,7 @@ fn parts_of_a_split_page_take_its_place_on_the_list() {
     assert_eq!(mm.lru_pages(NodeId(0), LruList::ActiveAnon), 1536);
     mm.pages.split_huge_page(heads[1], CPU, &mut mm.phys).unwrap();
     checked(&mm);
-    let list: alloc::vec::Vec<Pfn> = mm.pages.lru_list(ZoneId(0), LruList::ActiveAnon, &mm.phys).collect();
+    let list: alloc::vec::Vec<Pfn> = mm.pages.lru.lru_list(ZoneId(0), LruList::ActiveAnon, &mm.phys).collect();
     assert_eq!((list.len(), list[0], list[513]), (514, heads[2], heads[0]));
     assert_eq!((list[512], list[1]), (heads[1], Pfn::new(heads[1].get() + 511)), "the first is the oldest");
     assert_eq!((events(mm.counters())[2], events(mm.counters())[3]), (1, 1));
@@ -111,11 +111,11 @@ fn freeing_the_rest_takes_a_page_off_the_queue() {
     let space = program(&mut mm, HUGE);
     write(&mut mm, space, 0);
     mm.munmap(space, at(0), pages(1), CPU).unwrap();
-    let queue: alloc::vec::Vec<Pfn> = mm.pages.deferred_split_queue(NodeId(0), &mm.phys).collect();
+    let queue: alloc::vec::Vec<Pfn> = mm.pages.huge.deferred_split_queue(NodeId(0), &mm.phys).collect();
     assert_eq!(queue, [Pfn::new(frame(&mm, space, 1).get() - 1)]);
     mm.munmap(space, at(1), pages(HUGE - 1), CPU).unwrap();
     checked(&mm);
-    assert_eq!((mm.pages.deferred_splits(NodeId(0)), mm.counters().thp_deferred_split_page), (0, 1));
+    assert_eq!((mm.pages.huge.deferred_splits(NodeId(0)), mm.counters().thp_deferred_split_page), (0, 1));
 }
 
 /// A thorough pass; returns pages reclaimed, and the writes that are to follow.
@@ -132,7 +132,7 @@ pub(super) fn start_reclaim(mm: &mut Mm) -> (u64, alloc::vec::Vec<SwapWrite>) {
     (run.nr_reclaimed, run.writes.into_iter().map(swap).collect())
 }
 
-/// The same with writes that take no time.
+/// Reclaims with writes that take no time.
 pub(super) fn reclaim(mm: &mut Mm) -> u64 {
     let (reclaimed, writes) = start_reclaim(mm);
     writes.into_iter().for_each(|write| mm.swap_written(write, CPU));
@@ -145,7 +145,7 @@ fn reclaim_splits_unused_huge_pages_and_swaps_their_parts() {
     let mut policy = Policy::default();
     policy.reclaim.new_anon = crate::policy::NewAnon::Inactive;
     let mut mm = boot(policy);
-    mm.pages.swapon(Pages::new(4096));
+    mm.pages.swap.swapon(Pages::new(4096));
     let space = program(&mut mm, 2 * HUGE);
     write(&mut mm, space, 0);
     write(&mut mm, space, HUGE);
@@ -176,7 +176,8 @@ fn pages_that_are_mapped_in_part_stand_first_where_reclaim_begins_with_them() {
             checked(&mm);
         }
         let place = |pfn| heads.iter().position(|&head| head == pfn).expect("it is one of them");
-        let order: alloc::vec::Vec<usize> = mm.pages.deferred_split_queue(NodeId(0), &mm.phys).map(place).collect();
+        let order: alloc::vec::Vec<usize> =
+            mm.pages.huge.deferred_split_queue(NodeId(0), &mm.phys).map(place).collect();
         (mm, heads, order)
     };
     assert_eq!(queue(false).2, [0, 1, 2], "first come, first split");
@@ -190,8 +191,8 @@ fn pages_that_are_mapped_in_part_stand_first_where_reclaim_begins_with_them() {
     };
     assert_eq!(split(&mut mm), 0, "it is held");
     assert_eq!(split(&mut mm), HUGE, "the next has moved up; what is mapped of it is zeros");
-    assert!(mm.pages.has_split_that_frees(NodeId(0), &mm.phys));
+    assert!(mm.pages.huge.has_split_that_frees(NodeId(0), &mm.phys));
     mm.unpin(heads[2]).expect("it is pinned");
     assert_eq!(split(&mut mm), HUGE);
-    assert!(!mm.pages.has_split_that_frees(NodeId(0), &mm.phys), "the last is mapped as a whole");
+    assert!(!mm.pages.huge.has_split_that_frees(NodeId(0), &mm.phys), "the last is mapped as a whole");
 }

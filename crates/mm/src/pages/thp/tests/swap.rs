@@ -49,7 +49,7 @@ fn an_unused_huge_page_is_written_and_freed_in_one_piece() {
     let [write] = writes[..] else { panic!("{writes:?}") };
     assert_eq!((write.pfn, write.pages, write.slot.index() % HUGE), (head, Pages::new(HUGE), 0));
     assert_eq!((swapped(&mm), mm.counters().thp_split_pmd), ([1, 0, HUGE, 0], 1));
-    assert_eq!((mm.space(space).unwrap().swapped(), mm.pages.swap_cached()), (Pages::new(HUGE), Pages::new(HUGE)));
+    assert_eq!((mm.space(space).unwrap().swapped(), mm.pages.swap.swap_cached()), (Pages::new(HUGE), Pages::new(HUGE)));
     assert_eq!(
         (mm.pages.total_mapcount(head, &mm.phys), mm.pages.huge_page_count(head, &mm.phys)),
         (Some(0), Some(HUGE)),
@@ -60,13 +60,13 @@ fn an_unused_huge_page_is_written_and_freed_in_one_piece() {
     checked(&mm);
     let free = mm.phys.free_pages();
     assert_eq!(reclaim(&mut mm), HUGE);
-    assert_eq!((mm.phys.free_pages() - free, mm.pages.swap_cached()), (Pages::new(HUGE), Pages::ZERO));
+    assert_eq!((mm.phys.free_pages() - free, mm.pages.swap.swap_cached()), (Pages::new(HUGE), Pages::ZERO));
     assert_ne!(mm.phys.frames.frame(head), crate::FrameState::Allocated { order: Order::PAGEBLOCK });
     [0, 5, 511].into_iter().for_each(|page| read(&mut mm, space, page));
     assert!(!is_huge(&mm, space, 0) && mm.counters().pswpin == 3, "what comes back are base pages");
     mm.exit(space, CPU).unwrap();
     checked(&mm);
-    assert_eq!(mm.pages.swap_free(), mm.pages.swap_total());
+    assert_eq!(mm.pages.swap.swap_free(), mm.pages.swap.swap_total());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn without_room_in_one_piece_it_is_split() {
         let mut mm = boot(policy(true));
         match solid {
             true => mm.swapon_solid_state(Pages::new(HUGE - 1 + 200)),
-            false => mm.pages.swapon(Pages::new(4 * HUGE)),
+            false => mm.pages.swap.swapon(Pages::new(4 * HUGE)),
         }
         let space = program(&mut mm, 2 * HUGE);
         write(&mut mm, space, 0);
@@ -136,7 +136,7 @@ fn what_is_wanted_back_before_it_is_freed_is_mapped_by_single_entries() {
     mm.munmap(space, at(6), pages(1), CPU).unwrap();
     checked(&mm);
     assert_eq!(
-        (mm.pages.deferred_splits(NodeId(0)), mm.pages.total_mapcount(head, &mm.phys)),
+        (mm.pages.huge.deferred_splits(NodeId(0)), mm.pages.total_mapcount(head, &mm.phys)),
         (0, Some(1)),
         "it does not wait for a split"
     );
@@ -145,7 +145,7 @@ fn what_is_wanted_back_before_it_is_freed_is_mapped_by_single_entries() {
     while mm.counters().thp_swpout < 2 {
         reclaim(&mut mm);
     }
-    while mm.pages.swap_cached() > Pages::ZERO {
+    while mm.pages.swap.swap_cached() > Pages::ZERO {
         reclaim(&mut mm);
     }
     assert_eq!(swapped(&mm), [2, 0, 2 * HUGE, 0]);
@@ -162,12 +162,15 @@ fn parts_of_a_page_split_in_the_swap_cache_have_its_slots() {
     mm.munmap(space, at(100), pages(1), CPU).unwrap();
     assert_eq!(mm.pages.split_huge_page(head, CPU, &mut mm.phys), Ok(()));
     checked(&mm);
-    assert_eq!((mm.pages.swap_cached(), mm.pages.swap_free()), (Pages::new(HUGE - 1), Pages::new(3 * HUGE + 1)));
+    assert_eq!(
+        (mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()),
+        (Pages::new(HUGE - 1), Pages::new(3 * HUGE + 1))
+    );
     read(&mut mm, space, 7);
     assert_eq!((frame(&mm, space, 7), mm.counters().pswpin), (Pfn::new(head.get() + 7), 0));
     mm.exit(space, CPU).unwrap();
     checked(&mm);
-    assert_eq!((mm.pages.swap_cached(), mm.pages.swap_free()), (Pages::ZERO, mm.pages.swap_total()));
+    assert_eq!((mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()), (Pages::ZERO, mm.pages.swap.swap_total()));
 }
 
 #[test]
@@ -187,8 +190,8 @@ fn several_programs_have_the_same_slots_and_a_write_copies() {
     checked(&mm);
     mm.exit(space, CPU).unwrap();
     checked(&mm);
-    assert_eq!(mm.pages.swap_cached(), Pages::new(HUGE), "it is being written");
+    assert_eq!(mm.pages.swap.swap_cached(), Pages::new(HUGE), "it is being written");
     mm.swap_written(writes[0], CPU);
     checked(&mm);
-    assert_eq!((mm.pages.swap_cached(), mm.pages.swap_free()), (Pages::ZERO, mm.pages.swap_total()));
+    assert_eq!((mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()), (Pages::ZERO, mm.pages.swap.swap_total()));
 }

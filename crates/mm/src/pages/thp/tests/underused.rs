@@ -30,11 +30,11 @@ fn sparse(count: u64, zeros: u64) -> (Mm, SpaceId) {
 
 /// Splits of underused pages, of pages at all, and pages in the queue.
 fn found(mm: &Mm) -> (u64, u64, u64) {
-    (mm.counters().thp_underused_split_page, mm.counters().thp_split_page, mm.pages.deferred_splits(NODE))
+    (mm.counters().thp_underused_split_page, mm.counters().thp_split_page, mm.pages.huge.deferred_splits(NODE))
 }
 
 fn free(mm: &Mm) -> u64 {
-    mm.zones().iter().map(|zone| zone.free() + mm.phys.frames.pcp_pages(zone.id())).sum()
+    mm.phys.frames.zones().iter().map(|zone| zone.free() + mm.phys.frames.pcp_pages(zone.id())).sum()
 }
 
 fn anon(mm: &Mm, space: SpaceId) -> u64 {
@@ -42,14 +42,14 @@ fn anon(mm: &Mm, space: SpaceId) -> u64 {
 }
 
 fn entry(mm: &mut Mm, space: SpaceId, page: u64) -> PteKind {
-    mm.pages.living(space).table.get(at(page).vpn()).kind()
+    mm.pages.spaces.living(space).table.get(at(page).vpn()).kind()
 }
 
 #[test]
 fn new_huge_pages_are_looked_at_once_and_stay_huge_by_default() {
     let (mut mm, space) = sparse(1, 511);
     assert_eq!(
-        (mm.pages.deferred_splits(NODE), mm.counters().thp_deferred_split_page),
+        (mm.pages.huge.deferred_splits(NODE), mm.counters().thp_deferred_split_page),
         (1, 0),
         "nothing of it was unmapped"
     );
@@ -61,7 +61,7 @@ fn new_huge_pages_are_looked_at_once_and_stay_huge_by_default() {
     let mut mm = boot(old);
     let space = program(&mut mm, HUGE);
     write(&mut mm, space, 0);
-    assert_eq!(mm.pages.deferred_splits(NODE), 0, "6.12+");
+    assert_eq!(mm.pages.huge.deferred_splits(NODE), 0, "6.12+");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn shrink_underused_is_for_pages_from_now_on() {
     mm.tune(|tunables| tunables.thp_shrink_underused = false);
     map(&mut mm, space, 2 * HUGE, HUGE);
     write(&mut mm, space, 2 * HUGE);
-    assert_eq!(mm.pages.deferred_splits(NODE), 1, "the one from before");
+    assert_eq!(mm.pages.huge.deferred_splits(NODE), 1, "the one from before");
     assert_eq!((shrink(&mut mm), is_huge(&mm, space, 0), is_huge(&mm, space, 2 * HUGE)), (1, false, true));
 }
 
@@ -124,8 +124,8 @@ fn a_page_that_is_unmapped_in_part_counts_as_such_and_keeps_its_place() {
     write(&mut mm, space, 2 * HUGE);
     let first = frame(&mm, space, 0);
     mm.munmap(space, at(1), pages(1), CPU).expect("it is mapped");
-    assert_eq!(mm.pages.deferred_split_queue(NODE, &mm.phys).next(), Some(first));
-    assert_eq!((mm.counters().thp_deferred_split_page, mm.pages.deferred_splits(NODE)), (1, 2));
+    assert_eq!(mm.pages.huge.deferred_split_queue(NODE, &mm.phys).next(), Some(first));
+    assert_eq!((mm.counters().thp_deferred_split_page, mm.pages.huge.deferred_splits(NODE)), (1, 2));
     mm.pin(first).expect("it is mapped");
     assert_eq!((shrink(&mut mm), found(&mm)), (0, (0, 0, 1)), "it goes on waiting, the other one is in use");
     mm.unpin(first).expect("it is pinned");
@@ -193,14 +193,14 @@ fn a_page_that_moves_takes_its_zeros_and_its_place_in_the_queue_along() {
     let target = mm.alloc_fast(&Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE)).expect("memory is free");
     mm.pages.migrate_huge(head, target, CPU, &mut mm.phys).expect("nobody pins it");
     checked(&mm);
-    assert_eq!(mm.pages.deferred_split_queue(NODE, &mm.phys).collect::<alloc::vec::Vec<Pfn>>(), [target]);
+    assert_eq!(mm.pages.huge.deferred_split_queue(NODE, &mm.phys).collect::<alloc::vec::Vec<Pfn>>(), [target]);
     assert_eq!((mm.counters().thp_deferred_split_page, shrink(&mut mm), anon(&mm, space)), (0, 1, 5));
 }
 
 #[test]
 fn reclaim_swaps_what_was_written_and_frees_the_zeros() {
     let (mut mm, space) = sparse(30, 511);
-    mm.pages.swapon(Pages::new(4096));
+    mm.pages.swap.swapon(Pages::new(4096));
     (0..6).for_each(|_| {
         reclaim(&mut mm);
     });

@@ -15,7 +15,7 @@ fn unmovable_is_free(defrag_mode: bool) -> World {
 }
 
 fn mixed(world: &World) -> u64 {
-    world.with(|mm| mm.frame_counters().extfrag.fragmenting())
+    world.with(|mm| mm.phys.frames.counters().extfrag.fragmenting())
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::thp::{CollapseFailure, KhugepagedStep};
 /// A file whose pages from 0 to `count` are there, singly, written by the program that maps all of it.
 fn base_pages(policy: Policy, count: u64) -> (Mm, MountId, FileId, SpaceId) {
     let mut mm = boot(policy);
-    mm.pages.swapon(Pages::new(2000));
+    mm.pages.swap.swapon(Pages::new(2000));
     let mount = mm.mount_tmpfs(ShmemHuge::Never).expect("it is allowed");
     let (file, space) = shared(&mut mm, mount, HUGE);
     (0..count).for_each(|page| write(&mut mm, space, page));
@@ -40,10 +40,13 @@ fn khugepaged_collapses_files_and_all_who_map_them_see_it() {
     let second = mm.create_space().expect("there are few");
     map_file(&mut mm, second, 0, file, 0, HUGE, true);
     read(&mut mm, second, 0);
-    mm.pages.khugepaged_register(space, &mut mm.phys);
+    mm.pages.huge.khugepaged_register(space, &mut mm.phys);
     let tables = mm.pages.user_levels().page_tables;
     pass(&mut mm, true);
-    assert_eq!((thps(&mm), mm.pages.khugepaged_pages_collapsed(), mm.pages.user_levels().shmem), ((1, 0), 1, HUGE));
+    assert_eq!(
+        (thps(&mm), mm.pages.huge.khugepaged_pages_collapsed(), mm.pages.user_levels().shmem),
+        ((1, 0), 1, HUGE)
+    );
     assert_eq!(mm.counters().thp_collapse_alloc, 1);
     assert_eq!(file_events(&mm), [0; 3]);
     assert_eq!(tables - mm.pages.user_levels().page_tables, 2, "both lose their page table");
@@ -60,15 +63,15 @@ fn a_look_at_a_file_ends_the_visit() {
     map_file(&mut mm, space, HUGE, second, 0, HUGE, true);
     read(&mut mm, space, HUGE);
     mm.phys.settings.thp.khugepaged.max_ptes_none = 0;
-    mm.pages.khugepaged_register(space, &mut mm.phys);
-    mm.pages.khugepaged_begin_pass();
+    mm.pages.huge.khugepaged_register(space, &mut mm.phys);
+    mm.pages.huge.khugepaged_begin_pass();
     let mut visits = 0;
     while let Some(visited) = mm.khugepaged_next() {
         assert_eq!((visited, mm.khugepaged_scan()), (space, KhugepagedStep::Leave));
         visits += 1;
     }
     assert_eq!(
-        (visits, mm.pages.khugepaged_full_scans()),
+        (visits, mm.pages.huge.khugepaged_full_scans()),
         (3, 1),
         "once for each slot, and once to see that nothing is left"
     );
@@ -80,7 +83,7 @@ fn limits_on_holes_and_swap_hold_for_files() {
     for (max_none, count, failure) in [(HUGE - 301, 300, exceed), (HUGE - 300, 300, None), (HUGE - 1, 0, exceed)] {
         let (mut mm, _, _, space) = base_pages(Policy::default(), count);
         mm.phys.settings.thp.khugepaged.max_ptes_none = max_none;
-        mm.pages.khugepaged_register(space, &mut mm.phys);
+        mm.pages.huge.khugepaged_register(space, &mut mm.phys);
         let plan =
             mm.pages.collapse_scan_by(space, START.vpn(), crate::thp::rules::Collapser::Khugepaged, &mut mm.phys);
         assert_eq!(plan.err(), failure);
@@ -93,7 +96,7 @@ fn limits_on_holes_and_swap_hold_for_files() {
     let plan = mm.pages.collapse_scan_by(space, START.vpn(), crate::thp::rules::Collapser::Khugepaged, &mut mm.phys);
     assert_eq!(plan.err(), Some(CollapseFailure::ExceedSwapPte));
     assert_eq!(collapse(&mut mm, space, 0), Ok(()), "the program may have it read back");
-    assert_eq!((thps(&mm), mm.pages.swap_free()), ((1, 0), mm.pages.swap_total()));
+    assert_eq!((thps(&mm), mm.pages.swap.swap_free()), ((1, 0), mm.pages.swap.swap_total()));
 }
 
 #[test]
@@ -152,5 +155,5 @@ fn collapse_needs_room_for_what_it_fills() {
     assert_eq!((thps(&mm).0, mm.pages.user_levels().shmem), (0, 1));
     mm.remount_tmpfs(mount, size(HUGE)).expect("it holds less");
     assert_eq!((collapse(&mut mm, space, 0), thps(&mm).0), (Ok(()), 1));
-    assert_eq!(mm.pages.statfs(mount).expect("it exists").free, Pages::ZERO);
+    assert_eq!(mm.pages.cache.statfs(mount).expect("it exists").free, Pages::ZERO);
 }

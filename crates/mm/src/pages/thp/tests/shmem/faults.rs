@@ -1,4 +1,4 @@
-//! What faults and system calls find and make.
+//! Pages that faults and system calls find and make.
 
 use super::*;
 use crate::space::Need;

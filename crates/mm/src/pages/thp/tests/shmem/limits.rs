@@ -17,7 +17,7 @@ fn limited(huge: ShmemHuge, count: u64) -> (Mm, MountId) {
 
 /// Pages that files may hold, and those that are free.
 fn df(mm: &Mm, mount: MountId) -> (u64, u64) {
-    let Statfs { blocks, free } = mm.pages.statfs(mount).expect("it exists");
+    let Statfs { blocks, free } = mm.pages.cache.statfs(mount).expect("it exists");
     (blocks.get(), free.get())
 }
 
@@ -26,7 +26,7 @@ fn a_mount_has_half_of_memory_and_the_one_of_the_kernel_no_limit() {
     let (mut mm, mount) = machine();
     let memory = mm.phys.managed_pages().get();
     assert_eq!(df(&mm, mount), (memory / 2, memory / 2));
-    assert_eq!((df(&mm, MountId::INTERNAL), mm.pages.statfs(MountId(9))), ((0, 0), None));
+    assert_eq!((df(&mm, MountId::INTERNAL), mm.pages.cache.statfs(MountId(9))), ((0, 0), None));
     let tenth = mm.mount_tmpfs(TmpfsSize::Percent(10)).expect("it is allowed");
     assert_eq!(df(&mm, tenth).0, (memory * 4096 / 10).div_ceil(4096));
 }
@@ -132,7 +132,7 @@ fn other_mounts_are_left_alone_when_one_is_full() {
     let (_, space) = shared(&mut mm, mount, 10);
     write(&mut mm, space, 0);
     assert_eq!(mm.touch(space, at(1), Access::Write, CPU), FaultStep::Bus);
-    assert_eq!((thps(&mm).0, mm.pages.shmem_shrinkable()), (1, 1));
+    assert_eq!((thps(&mm).0, mm.pages.cache.shmem_shrinkable()), (1, 1));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn remounting_changes_the_size_but_not_below_what_is_used() {
     write(&mut mm, space, 0);
     assert_eq!(mm.remount_tmpfs(mount, size(511)), Err(Errno::Einval));
     let refused = mm.remount_tmpfs(mount, TmpfsOptions::from(ShmemHuge::Never).sized(size(511)));
-    assert_eq!((refused, mm.pages.tmpfs_huge(mount)), (Err(Errno::Einval), Some(ShmemHuge::Always)));
+    assert_eq!((refused, mm.pages.cache.tmpfs_huge(mount)), (Err(Errno::Einval), Some(ShmemHuge::Always)));
     assert_eq!((mm.remount_tmpfs(mount, size(512)), df(&mm, mount)), (Ok(()), (512, 0)));
     assert_eq!(mm.remount_tmpfs(mount, ShmemHuge::Never), Ok(()));
     assert_eq!(df(&mm, mount), (512, 0), "what is not said stays");

@@ -16,7 +16,7 @@ use crate::{Errno, MountId};
 /// A machine with a mount of `huge=always`.
 fn machine() -> (Mm, MountId) {
     let mut mm = boot(Policy::default());
-    mm.pages.swapon(Pages::new(2000));
+    mm.pages.swap.swapon(Pages::new(2000));
     let mount = mm.mount_tmpfs(ShmemHuge::Always).expect("the default policy has it");
     (mm, mount)
 }
@@ -40,7 +40,7 @@ fn shared(mm: &mut Mm, mount: MountId, count: u64) -> (FileId, SpaceId) {
     (file, space)
 }
 
-/// What a system call does that writes a page of a file; `huge` says whether there are huge pages.
+/// Makes the system call that writes a page of a file; `huge` says whether there are huge pages.
 fn write_call(mm: &mut Mm, file: FileId, index: u64, huge: bool) {
     let mut hole = match mm.shmem_page(file, index) {
         ShmemPage::Hole => mm.shmem_hole(SpaceId::default(), file, index, CPU).expect("the mount has room"),

@@ -1,4 +1,4 @@
-//! Who gets huge pages: mounts, `shmem_enabled`, advice.
+//! Memory that gets huge pages: mounts, `shmem_enabled`, advice.
 
 use super::*;
 use crate::policy::{ShmemGfp, ThpPolicy};
@@ -57,15 +57,15 @@ fn within_size_rounds_the_place_or_the_end_of_the_page() {
 fn deny_and_force_hold_for_all_mounts_and_leave_their_options() {
     let (mut mm, always) = machine();
     let never = mm.mount_tmpfs(ShmemHuge::Never).expect("it is allowed");
-    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Advise));
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Advise));
     let found = |mm: &mut Mm| [always, never, MountId::INTERNAL].map(|mount| gets_huge(mm, mount, 512, 0, None));
     assert_eq!(found(&mut mm), [true, false, false]);
-    mm.pages.set_shmem_enabled(ShmemEnabled::Deny);
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Deny);
     assert_eq!(found(&mut mm), [false; 3]);
-    mm.pages.set_shmem_enabled(ShmemEnabled::Force);
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Force);
     assert_eq!(found(&mut mm), [true; 3]);
-    assert_eq!(mm.pages.tmpfs_huge(MountId::INTERNAL), Some(ShmemHuge::Advise));
-    mm.pages.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
+    assert_eq!(mm.pages.cache.tmpfs_huge(MountId::INTERNAL), Some(ShmemHuge::Advise));
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert_eq!(found(&mut mm), [true, false, true]);
 }
 
@@ -74,7 +74,7 @@ fn shared_anonymous_memory_is_on_the_mount_of_the_kernel() {
     let (mut mm, _) = machine();
     let request = MmapRequest { backing: Backing::AnonShared, ..MmapRequest::anon(pages(HUGE)) };
     for huge in [ShmemHuge::Never, ShmemHuge::Always] {
-        mm.pages.set_shmem_enabled(ShmemEnabled::Mount(huge));
+        mm.pages.cache.set_shmem_enabled(ShmemEnabled::Mount(huge));
         let space = mm.create_space().expect("there are few");
         let start = mm.mmap(space, &request, CPU).expect("there is room");
         access(&mut mm, space, start, Access::Write, true);
@@ -102,7 +102,7 @@ fn before_4_8_there_are_none() {
     assert_eq!(mm.mount_tmpfs(ShmemHuge::Always), Err(Errno::Einval));
     let mount = mm.mount_tmpfs(ShmemHuge::Never).expect("it has always been so");
     assert_eq!(mm.remount_tmpfs(mount, ShmemHuge::Advise), Err(Errno::Einval));
-    mm.pages.set_shmem_enabled(ShmemEnabled::Force);
+    mm.pages.cache.set_shmem_enabled(ShmemEnabled::Force);
     assert!(!gets_huge(&mut mm, mount, 512, 0, None));
 }
 

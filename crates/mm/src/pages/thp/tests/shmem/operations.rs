@@ -1,4 +1,4 @@
-//! What programs do to mappings of huge pages.
+//! Operations of programs on mappings of huge pages.
 
 use super::*;
 use crate::space::{Madvise, Mremap, MremapRequest, MremapTo};

@@ -11,7 +11,7 @@ fn written(punch: ShmemPunch) -> (Mm, FileId, SpaceId) {
     let mut policy = Policy::default();
     policy.thp.shmem_punch = punch;
     let mut mm = boot(policy);
-    mm.pages.swapon(Pages::new(2000));
+    mm.pages.swap.swapon(Pages::new(2000));
     let mount = mm.mount_tmpfs(ShmemHuge::Always).expect("the policy has it");
     let (file, space) = shared(&mut mm, mount, HUGE);
     [0, 250, 511].into_iter().for_each(|page| write(&mut mm, space, page));
@@ -53,17 +53,17 @@ fn pinned_huge_pages_are_zeroed_in_part() {
 fn what_lies_beyond_the_end_never_comes_back_and_is_freed_when_memory_is_short() {
     let (mut mm, file, space) = written(ShmemPunch::Zero);
     mm.truncate(file, Pages::new(200), CPU).expect("it is open");
-    assert_eq!((mm.pages.user_levels().shmem, mm.pages.shmem_shrinkable()), (HUGE, 1));
+    assert_eq!((mm.pages.user_levels().shmem, mm.pages.cache.shmem_shrinkable()), (HUGE, 1));
     mm.truncate(file, Pages::new(HUGE), CPU).expect("it is open");
     [0, 250, 511].into_iter().for_each(|page| read(&mut mm, space, page));
     mm.truncate(file, Pages::new(200), CPU).expect("it is open");
     let pinned = head(&mm, file, 0);
     mm.pin(pinned).expect("it is in use");
-    assert!(!mm.pages.shrink_shmem(CPU, &mut mm.phys) && mm.pages.shmem_shrinkable() == 1, "a pin puts it off");
+    assert!(!mm.pages.shrink_shmem(CPU, &mut mm.phys) && mm.pages.cache.shmem_shrinkable() == 1, "a pin puts it off");
     mm.unpin(pinned).expect("it is pinned");
     assert!(mm.pages.shrink_shmem(CPU, &mut mm.phys));
     checked(&mm);
-    assert_eq!((mm.pages.user_levels().shmem, thps(&mm), mm.pages.shmem_shrinkable()), (200, (0, 0), 0));
+    assert_eq!((mm.pages.user_levels().shmem, thps(&mm), mm.pages.cache.shmem_shrinkable()), (200, (0, 0), 0));
     assert!(!mm.pages.shrink_shmem(CPU, &mut mm.phys));
 }
 
@@ -76,7 +76,7 @@ fn steps_of_a_truncation_end_at_a_huge_page_that_the_new_end_cuts() {
         let steps = (0..10).take_while(|_| mm.truncate_step(file, 200, CPU)).count();
         assert_eq!((steps, thps(&mm).0), (0, 1), "what stays is left to the truncation itself");
         mm.truncate(file, Pages::new(200), CPU).expect("it is open");
-        assert_eq!(mm.pages.file_size(file), Some(Pages::new(200)));
+        assert_eq!(mm.pages.cache.file_size(file), Some(Pages::new(200)));
         mm.unpin(pinned).expect("it is pinned");
         checked(&mm);
     }

@@ -1,7 +1,9 @@
 //! [`PhysMem`]: the frames of the machine with all that is in force for them, the ground that the layers above stand on.
 
-use order9_frames::{Frames, Idx, Zone, ZoneId};
-use order9_units::{NodeId, Pages, Pfn};
+mod watermarks;
+
+use order9_frames::{Flag, Frames, FreeError, Idx, Zone, ZoneId};
+use order9_units::{Bytes, NodeId, Pages, Pfn};
 
 use crate::daemons::Daemons;
 use crate::heard::Heard;
@@ -20,7 +22,7 @@ pub struct PhysMem<T: Tracer> {
     pub(crate) policy: Policy,
     /// Settings in force.
     pub(crate) settings: Settings,
-    /// What daemons are asked for.
+    /// Requests to daemons.
     pub(crate) daemons: Daemons,
     /// Events since boot, those of the frames apart.
     pub(crate) counters: Counters,
@@ -29,7 +31,7 @@ pub struct PhysMem<T: Tracer> {
 }
 
 impl<T: Tracer> PhysMem<T> {
-    /// The same with another tracer.
+    /// Physical memory with another tracer.
     pub(crate) fn with_tracer<U: Tracer>(self, tracer: U) -> PhysMem<U> {
         let Self { frames, policy, settings, daemons, counters, work } = self;
         let frames = frames.with_watch(|heard| heard.with_tracer(tracer));
@@ -46,6 +48,46 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl<T: Tracer> PhysMem<T> {
+    /// Returns every cached page of the zone on every CPU (`drain_all_pages`).
+    pub fn drain_zone(&mut self, zone: ZoneId) {
+        self.frames.drain_zone(zone);
+    }
+
+    /// Returns every cached page on every CPU.
+    pub fn drain_all(&mut self) {
+        self.frames.drain_all();
+    }
+
+    /// Says whether compaction may move the content of the allocation at `pfn`: an LRU page or a movable-driver page.
+    ///
+    /// # Errors
+    /// [`FreeError`] where no allocation starts there.
+    pub fn set_movable_content(&mut self, pfn: Pfn, movable: bool) -> Result<(), FreeError> {
+        self.frames.set_movable_content(pfn, movable)
+    }
+
+    /// Whether compaction may move the content of the allocation that starts at `pfn`.
+    #[must_use]
+    pub fn has_movable_content(&self, pfn: Pfn) -> bool {
+        self.frames.live(pfn).is_ok_and(|(_, word)| word.has(Flag::MovableContent))
+    }
+
+    /// A process was killed for memory; counts as `oom_kill`.
+    pub fn count_oom_kill(&mut self) {
+        self.counters.oom_kill += 1;
+    }
+
+    /// Counts what a disk has transferred: `pgpgin` and `pgpgout`.
+    pub const fn count_transfer(&mut self, read: Bytes, written: Bytes) {
+        self.counters.pgpgin += read.get() >> 10;
+        self.counters.pgpgout += written.get() >> 10;
+    }
+
+    /// The tracer.
+    pub const fn tracer_mut(&mut self) -> &mut T {
+        &mut self.frames.watch_mut().tracer
+    }
+
     /// Pages that the allocator manages, and those that it will: `MemTotal`.
     #[must_use]
     pub fn managed_pages(&self) -> Pages {

@@ -1,0 +1,34 @@
+//! [`Spaces`]: address spaces by their numbers.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::settings::map_limit::MapLimit;
+use crate::space::{Errno, Space, SpaceId};
+
+/// Address spaces of programs.
+#[derive(Clone, Default)]
+pub struct Spaces {
+    /// By number; `None` where the space is gone.
+    pub(crate) list: Vec<Option<Box<Space>>>,
+    /// `vm.max_map_count`.
+    pub(crate) map_limit: MapLimit,
+}
+
+impl Spaces {
+    #[inline]
+    pub(crate) fn get(&self, id: SpaceId) -> Result<&Space, Errno> {
+        self.list.get(id.index()).and_then(Option::as_deref).ok_or(Errno::Esrch)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: SpaceId) -> Result<&mut Space, Errno> {
+        self.list.get_mut(id.index()).and_then(Option::as_deref_mut).ok_or(Errno::Esrch)
+    }
+
+    /// Every living space.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
+        let spaces = self.list.iter().enumerate();
+        spaces.filter_map(|(at, space)| Some((SpaceId(at as u32), space.as_deref()?)))
+    }
+}
