@@ -53,7 +53,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     // Whoever holds runs against a claim wants to see its rows.
     let generation = claim.as_ref().map_or_else(Generation::default, |(_, claim)| claim.generation);
     let report = tables(layout(args, &columns), workload, &columns, generation);
-    let notes = all_notes(&stored);
+    let notes = all_notes(&stored, &columns);
     let machines = machines(&stored);
     let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns, &machines)).transpose()?;
     if args.json {
@@ -207,16 +207,16 @@ fn repeated<T: PartialEq>(names: &[T]) -> Option<&T> {
     names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name)
 }
 
-/// Notes of all directories, behind the name of each where there are several, and in what their inputs differ.
-fn all_notes(stored: &[Stored<'_>]) -> Vec<String> {
+/// Notes of the runs in these columns, behind the name of their directory where there are several, and in what the inputs of
+/// directories differ.
+fn all_notes(stored: &[Stored<'_>], columns: &[Column<'_>]) -> Vec<String> {
+    let is_shown = |run: &&Run| columns.iter().any(|(_, runs)| runs.iter().any(|shown| std::ptr::eq(*shown, *run)));
     let of = |stored_: &Stored<'_>| {
         let place = if stored.len() > 1 { format!("{}: ", order9_escape::path(stored_.path)) } else { String::new() };
-        let notes = notes(&stored_.loaded.manifest.inputs, &stored_.loaded.runs);
-        let unended = stored_
-            .loaded
-            .runs
-            .iter()
-            .filter_map(|run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?)));
+        let runs = stored_.loaded.runs.iter().filter(is_shown);
+        let notes = notes(&stored_.loaded.manifest.inputs, runs.clone());
+        let unended =
+            runs.filter_map(|run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?)));
         unended.chain(notes).map(|note| format!("{place}{note}")).collect::<Vec<_>>()
     };
     let first = &stored[0].loaded.manifest.inputs;

@@ -99,10 +99,8 @@ pub fn ablation_report(plan: &Plan, ablation: &Ablation, experiment: &Experiment
 /// Notes of both whole policies: what is said of them holds for those with one switch changed as well.
 #[must_use]
 pub fn ablation_notes(plan: &Plan, experiment: &Experiment) -> Vec<String> {
-    let mut inputs = experiment.inputs.clone();
-    inputs.policies.truncate(WHOLE);
     let runs = plan.cells().take_while(|cell| cell.policy < WHOLE).count();
-    notes(&inputs, &experiment.runs[..runs])
+    notes(&experiment.inputs, experiment.runs[..runs].iter())
 }
 
 /// The runs of one policy; nothing if one of them did not come to its end, and so did less than others.

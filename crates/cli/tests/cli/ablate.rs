@@ -26,7 +26,7 @@ fn every_switch_is_tried_alone_and_taken_away() {
     assert_eq!(counted.len(), 7, "{counted:?}");
     assert_ne!(counted[3], "-", "success is counted otherwise");
     assert_ne!(row(&text, without, "compaction.capture"), ["-"; 7]);
-    assert!(!text.contains("not modelled yet"), "presets need nothing that is missing: {text}");
+    assert!(!text.contains("not modelled yet"), "these presets need nothing that is missing: {text}");
 
     let picture = order9_line("plot {}/a --worth fault-huge -o {}/worth.svg", folder.path());
     assert!(picture.refusal().contains("--worth fault-huge: the run has none; expected "), "{}", picture.stderr);

@@ -20,7 +20,7 @@ fn two_policies_are_compared_as_in_mmtests() {
     let line = format!("run {SHORT} --policy linux-5.0 --policy linux-5.1 --layout mmtests");
     let published = order9_line(&line, folder.path()).success();
     compare("run-usemem-mmtests.txt", published.split_once("\ndigest ").expect("a digest is printed").0);
-    assert!(!text.contains("not modelled yet"), "presets need nothing that is missing: {text}");
+    assert!(!text.contains("not modelled yet"), "these presets need nothing that is missing: {text}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is written without -o");
 }
 

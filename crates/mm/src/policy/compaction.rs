@@ -65,8 +65,6 @@ pub struct CompactionPolicy {
     pub scan_counts_jumps: bool,
     /// Pages are unmapped together, flushed once and moved together, in batches of up to 512. 6.3+.
     pub batched_migrate: bool,
-    /// Folios larger than a page are moved whole. 6.9+.
-    pub migrate_large_folios: bool,
     /// Failed runs double the requests that skip the next, up to two to this power.
     pub defer_cap: u8,
     /// The power of two for requests from other nodes, which are counted apart if this is not `defer_cap`.
@@ -177,7 +175,6 @@ impl Default for CompactionPolicy {
             gives_way: false,
             scan_counts_jumps: false,
             batched_migrate: false,
-            migrate_large_folios: false,
             defer_cap: 6,
             defer_remote_cap: 6,
             stop_at_fragmented_remote: false,

@@ -219,12 +219,6 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "pages are moved one by one", "up to 6.2",
         on: "pages are unmapped together, flushed once and moved together, up to 512 at a time", "6.3+"
     ),
-    flag!(
-        compaction.migrate_large_folios,
-        "Whether folios larger than a page are moved whole",
-        off: "compaction passes over folios larger than a page", "up to 6.8",
-        on: "compaction moves folios larger than a page, up to the order it is for", "6.9+"
-    ),
     Switch {
         key: "compaction.defer_cap",
         meaning: "Limit to the doubling of requests that skip a zone after compaction failed there",
