@@ -102,7 +102,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         }
         self.remove_from_list(zone, buddy);
         self.table.set(idx.max(buddy), Word::TAIL);
-        self.work.merges += 1;
+        self.work.locked.merges += 1;
         Some((idx.min(buddy), larger))
     }
 
@@ -171,8 +171,8 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             left += 1 << size.get();
             splits += 1;
         }
-        self.work.splits += splits;
-        self.work.list_ops += 2 * (count - 1);
+        self.work.locked.splits += splits;
+        self.work.locked.list_ops += 2 * (count - 1);
         self.count_out_run(idx, order, count, Class::Free);
         Some((idx, count))
     }
@@ -184,7 +184,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         while split > order {
             split = split.down().expect("a block above another order can be split");
             self.add_to_list(zone, idx.plus(1 << split.get()), split, rest, ListEnd::Head);
-            self.work.splits += 1;
+            self.work.locked.splits += 1;
         }
         self.count_out(idx, order, Class::Free);
     }
@@ -202,12 +202,12 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.table.set(idx, Word::free(order, mt));
         if let Some(index) = &mut self.index {
             index.set_head(idx, true);
-            self.work.index_updates += 1;
+            self.work.locked.index_updates += 1;
         }
         zone.areas[order.index()].blocks[mt.index()] += 1;
         zone.occupied[mt.index()] |= 1 << order.get();
         zone.add_free(mt, order.pages().get());
-        self.work.list_ops += 1;
+        self.work.locked.list_ops += 1;
     }
 
     /// Takes a free block off its list. Its word stays as it was.
@@ -221,7 +221,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.table.unlink(idx);
         if let Some(index) = &mut self.index {
             index.set_head(idx, false);
-            self.work.index_updates += 1;
+            self.work.locked.index_updates += 1;
         }
         let blocks = &mut zone.areas[order.index()].blocks[mt.index()];
         *blocks -= 1;
@@ -229,7 +229,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             zone.occupied[mt.index()] &= !(1 << order.get());
         }
         zone.sub_free(mt, order.pages().get());
-        self.work.list_ops += 1;
+        self.work.locked.list_ops += 1;
     }
 
     /// Moves a free block to the list of `mt`; its pageblock keeps its type.
@@ -237,7 +237,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         let order = self.table.word(idx).order();
         self.remove_from_list(zone, idx);
         self.add_to_list(zone, idx, order, mt, self.policy.moved_blocks);
-        self.work.blocks_retyped += 1;
+        self.work.locked.blocks_retyped += 1;
     }
 }
 

@@ -109,7 +109,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             self.watch.recounted(block, &self.blocks[block], &self.table);
         }
         let Some(index) = &mut self.index else { return };
-        self.work.index_updates += blocks as u64;
+        self.work.locked.index_updates += blocks as u64;
         for block in first..first + blocks {
             index.touch(block, &self.blocks[block], &self.table);
         }

@@ -163,7 +163,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     fn candidate_at(&mut self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<Candidate> {
         let zone = &self.zones[zone.index()];
         for &list in fallbacks(mt) {
-            self.work.fallback_lists_searched += 1;
+            self.work.locked.fallback_lists_searched += 1;
             if zone.has_block_of(list, order) {
                 let idx = self.table.first(zone.list(order, list)).expect("an occupied list has a first block");
                 return Some(Candidate { idx, order, list });

@@ -231,10 +231,20 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         &mut self.table
     }
 
-    /// Counts a section under the lock of `zone`.
+    /// Counts a section under the lock of `zone`. Work under the lock is counted from here on.
     #[inline]
     pub fn lock_zone(&mut self, zone: ZoneId) {
-        self.work.zone_lock_sections += 1;
+        if zone != self.locked {
+            self.change_lock(zone);
+        }
+        self.work.locked.sections += 1;
+    }
+
+    #[cold]
+    fn change_lock(&mut self, zone: ZoneId) {
+        if self.work.locked.sections > 0 {
+            self.watch.zone_unlocked(self.locked, &mut self.work.locked);
+        }
         self.locked = zone;
     }
 

@@ -156,7 +156,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             for half in [first, first.buddy(Order::PAGEBLOCK)] {
                 self.add_to_list(zone, half, Order::PAGEBLOCK, list, self.policy.moved_blocks);
             }
-            self.work.splits += 1;
+            self.work.locked.splits += 1;
         }
     }
 }

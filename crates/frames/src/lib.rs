@@ -82,7 +82,7 @@ pub use settings::FrameSettings;
 pub use tables::{Sizes, Tables};
 pub use watch::{FrameEvent, Watch};
 pub use watermark::{Watermarks, recommended_min_free};
-pub use work::FrameWork;
+pub use work::{FrameWork, ZoneLockWork};
 #[cfg(feature = "testing")]
 pub use zone::ZoneEdit;
 pub use zone::{FreeArea, Zone, ZoneId, ZoneSet};

@@ -7,6 +7,7 @@ use crate::counters::Extfrag;
 use crate::frame::{FrameTable, Idx};
 use crate::pageblock::Pageblock;
 use crate::storage::Storage;
+use crate::work::ZoneLockWork;
 use crate::zone::ZoneId;
 use order9_units::Pfn;
 
@@ -34,6 +35,13 @@ pub trait Watch {
     #[inline(always)]
     fn freeing(&mut self, zone: ZoneId) {
         let _ = zone;
+    }
+
+    /// The lock of another zone than `zone` is about to be taken. `work` is what was done under that of `zone`; a watch that
+    /// wants to know the work under each lock takes it away.
+    #[inline(always)]
+    fn zone_unlocked(&mut self, zone: ZoneId, work: &mut ZoneLockWork) {
+        let _ = (zone, work);
     }
 
     /// Whether [`takes`](Self::takes) is worth a call at each merge.

@@ -24,15 +24,10 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Work of the allocator since it was last taken. Counts of list operations, splits, merges and scans happen under a zone
-    /// lock.
-    pub struct FrameWork {
-        /// Zones whose watermark was checked.
-        zones_checked,
-        /// Blocks handed out by or put on a per-CPU list without touching the zone.
-        pcp_hits,
-        /// Sections under a zone lock: bulk refill or drain, or one block taken or freed directly.
-        zone_lock_sections,
+    /// Work under a zone lock.
+    pub struct ZoneLockWork {
+        /// Sections under the lock: bulk refill or drain, or one block taken or freed directly.
+        sections,
         /// Free-list insertions and removals.
         list_ops,
         /// Blocks split in two.
@@ -50,4 +45,20 @@ counts! {
         /// Free blocks moved from one type's list to another's.
         blocks_retyped,
     }
+}
+
+/// Work of the allocator since it was last taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameWork {
+    /// Zones whose watermark was checked.
+    pub zones_checked: u64,
+    /// Blocks handed out by or put on a per-CPU list without touching the zone.
+    pub pcp_hits: u64,
+    /// Work under zone locks, but for what a watch has taken ([`Watch::zone_unlocked`](crate::Watch::zone_unlocked)).
+    pub locked: ZoneLockWork,
+}
+
+impl FrameWork {
+    /// No work.
+    pub const NONE: Self = Self { zones_checked: 0, pcp_hits: 0, locked: ZoneLockWork::NONE };
 }

@@ -1,10 +1,9 @@
 //! Prices of work on one machine. The engine counts work, this list prices it.
 //!
-//! Key types: [`Prices`] (time per unit of each kind of work), [`Cost`] (what some work comes to, apart by the lock that
-//! it is done under), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
+//! Key types: [`Prices`] (time per unit of each kind of work), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
 //! files (`machines/*.toml`), where each has its source. Never knows what a price should be.
 
-use order9_mm::{FrameWork, Work};
+use order9_mm::{FrameWork, LruLockWork, Work, WorkDone, ZoneLockWork};
 use order9_units::Nanos;
 
 use crate::access::AccessPrices;
@@ -183,49 +182,53 @@ prices! {
     touch_walk,
 }
 
-/// Price of some work, by the lock under which it was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Time under a zone lock.
-    pub zone_locked: Picos,
-    /// Time under an LRU lock.
-    pub lru_locked: Picos,
-    /// Time without a zone or LRU lock.
-    pub unlocked: Picos,
-}
-
 impl Prices {
-    /// The price of `work` and of what the allocator did for it. Flushes are those of the CPU itself: who else must flush, the caller knows.
+    /// The price of work under a zone lock; none where the lock was not taken.
     #[must_use]
     #[rustfmt::skip]
-    pub fn of(&self, frames: &FrameWork, work: &Work) -> Cost {
+    pub fn of_zone_lock(&self, work: &ZoneLockWork) -> Picos {
         // Without `..`: a kind of work that has no price does not compile.
-        let FrameWork {
-            zones_checked, pcp_hits, zone_lock_sections, list_ops, splits, merges, fallback_lists_searched, frames_scanned,
-            list_nodes_visited, index_updates, blocks_retyped,
-        } = *frames;
+        let ZoneLockWork {
+            sections, list_ops, splits, merges, fallback_lists_searched, frames_scanned, list_nodes_visited, index_updates,
+            blocks_retyped,
+        } = *work;
+        if sections == 0 {
+            return Picos::ZERO;
+        }
+        self.zone_lock.times(sections)
+            + self.list_op.times(list_ops)
+            + self.split.times(splits)
+            + self.merge.times(merges)
+            + self.fallback_search.times(fallback_lists_searched)
+            + self.frame_scan.times(frames_scanned + list_nodes_visited + index_updates)
+            + self.block_retype.times(blocks_retyped)
+    }
+
+    /// The price of work under the LRU lock of a node.
+    #[must_use]
+    pub fn of_lru_lock(&self, work: &LruLockWork) -> Picos {
+        let LruLockWork { sections, batched: _, scanned, isolated } = *work;
+        self.zone_lock.times(sections)
+            + self.lru_scan.times(scanned)
+            + self.isolate_page.times(isolated)
+            + self.batched(work)
+    }
+
+    /// Each page of a batch takes one of the two list operations of an isolation.
+    fn batched(&self, work: &LruLockWork) -> Picos {
+        Picos(self.isolate_page.0 / 2).times(work.batched)
+    }
+
+    /// The price of what was done without a zone or LRU lock. Flushes are those of the CPU itself: who else must flush, the
+    /// caller knows.
+    #[must_use]
+    #[rustfmt::skip]
+    pub fn of_unlocked(&self, done: &WorkDone<'_>) -> Picos {
+        let FrameWork { zones_checked, pcp_hits, locked: _ } = *done.frames;
         let Work {
             scanned_unlocked, blocks_passed, faults, vma_lookups, pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, lru_lock_sections, lru_batched, lru_scanned, pages_isolated, rmap_walks, slab_objects_scanned,
-            tlb_flushes,
-        } = *work;
-        let zone_locked = if zone_lock_sections == 0 {
-            Picos::ZERO
-        } else {
-            self.zone_lock.times(zone_lock_sections)
-                + self.list_op.times(list_ops)
-                + self.split.times(splits)
-                + self.merge.times(merges)
-                + self.fallback_search.times(fallback_lists_searched)
-                + self.frame_scan.times(frames_scanned + list_nodes_visited + index_updates)
-                + self.block_retype.times(blocks_retyped)
-        };
-        // Each page of a batch takes one of the two list operations of an isolation.
-        let batched = Picos(self.isolate_page.0 / 2).times(lru_batched);
-        let lru_locked = self.zone_lock.times(lru_lock_sections)
-            + self.lru_scan.times(lru_scanned)
-            + self.isolate_page.times(pages_isolated)
-            + batched;
+            slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes,
+        } = *done.rest;
         let unlocked = self.zone_check.times(zones_checked)
             + self.frame_scan.times(scanned_unlocked + blocks_passed)
             + self.pcp_hit.times(pcp_hits)
@@ -244,7 +247,8 @@ impl Prices {
             + self.slab_object.times(slab_objects)
             + self.slab_scan.times(slab_objects_scanned);
         // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
-        Cost { zone_locked, lru_locked, unlocked: unlocked.saturating_sub(batched) }
+        let others = done.other_nodes.iter().fold(Picos::ZERO, |sum, (_, work)| sum + self.batched(work));
+        unlocked.saturating_sub(self.batched(done.lru) + others)
     }
 }
 

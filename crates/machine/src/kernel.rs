@@ -9,11 +9,11 @@ use std::rc::{Rc, Weak};
 
 use order9_mm::env::SpinLock;
 use order9_mm::slab::CacheSpec;
-use order9_mm::{FileId, Locked, Mm, Zone};
+use order9_mm::{FileId, Mm, Zone, ZoneId};
 use order9_units::{Bytes, Nanos, NodeId};
 
 use crate::access::Places;
-use crate::cost::{Cost, Picos, Prices};
+use crate::cost::{Picos, Prices};
 use crate::daemons::Waiting;
 use crate::events::EventLog;
 use crate::files::Lengths;
@@ -88,20 +88,24 @@ pub(crate) struct Kernel {
 /// Keeps the state of memory under a name.
 pub(crate) type KeepSnapshot = dyn FnMut(&str, &Engine);
 
-/// Time that work of the engine takes.
-#[derive(Clone, Copy)]
+/// Time that work of the engine takes, by the lock that the work was done under.
 pub(crate) struct Bill {
-    /// Locks under which the work was done.
-    locks: Locked,
-    cost: Cost,
+    /// Time under locks that others of their kind were taken after.
+    earlier: Vec<(SpinLock, Picos)>,
+    /// Time under the zone lock taken last.
+    zone: (ZoneId, Picos),
+    /// Time under the LRU lock taken last.
+    lru: (NodeId, Picos),
+    /// Time without a zone or LRU lock.
+    unlocked: Picos,
 }
 
 impl Bill {
     /// The time, where none of it is under a lock.
     #[inline]
     pub(crate) fn without_locks(&self) -> Option<Picos> {
-        let is_locked = self.cost.zone_locked > Picos::ZERO || self.cost.lru_locked > Picos::ZERO;
-        (!is_locked).then_some(self.cost.unlocked)
+        let is_locked = self.zone.1 > Picos::ZERO || self.lru.1 > Picos::ZERO || !self.earlier.is_empty();
+        (!is_locked).then_some(self.unlocked)
     }
 }
 
@@ -243,36 +247,48 @@ impl Kernel {
     /// Bill of the engine's work since the last call, within a step on the engine.
     #[inline]
     pub(crate) fn bill_of(&self, engine: &mut Engine, others: u64) -> Bill {
-        engine.settle_work(|frames, work, locks| {
-            let mut cost = self.prices.of(frames, work);
-            if others > 0 {
-                cost.unlocked = cost.unlocked + self.prices.tlb_ipi.times(work.tlb_flushes * others);
+        engine.settle_work(|done| {
+            let prices = &self.prices;
+            let zones = done.other_zones.iter().map(|(zone, work)| (SpinLock::Zone(*zone), prices.of_zone_lock(work)));
+            let nodes = done.other_nodes.iter().map(|(node, work)| (SpinLock::Lru(*node), prices.of_lru_lock(work)));
+            let ipis = if others > 0 { prices.tlb_ipi.times(done.rest.tlb_flushes * others) } else { Picos::ZERO };
+            Bill {
+                earlier: zones.chain(nodes).collect(),
+                zone: (done.zone, prices.of_zone_lock(&done.frames.locked)),
+                lru: (done.node, prices.of_lru_lock(done.lru)),
+                unlocked: prices.of_unlocked(&done) + ipis,
             }
-            Bill { locks, cost }
         })
     }
 
     pub(crate) async fn pay_bill(&self, bill: Bill) {
-        let Bill { locks, cost } = bill;
-        if cost.zone_locked > Picos::ZERO {
-            self.pay_locked(self.zone_locks[locks.zone.index()], cost.zone_locked).await;
+        let Bill { earlier, zone: (zone, zone_locked), lru: (node, lru_locked), unlocked } = bill;
+        for (lock, time) in earlier {
+            self.pay_locked(lock, time).await;
         }
-        if cost.lru_locked > Picos::ZERO {
-            self.pay_locked(self.lru_locks[locks.lru.index()], cost.lru_locked).await;
-        }
-        self.pay(Class::System, cost.unlocked).await;
+        self.pay_locked(SpinLock::Zone(zone), zone_locked).await;
+        self.pay_locked(SpinLock::Lru(node), lru_locked).await;
+        self.pay(Class::System, unlocked).await;
     }
 
     /// Whether another task holds `lock` or waits for it.
     pub(crate) fn lock_busy(&self, lock: SpinLock) -> bool {
-        self.handle.is_busy(match lock {
-            SpinLock::Zone(zone) => self.zone_locks[zone.index()],
-            SpinLock::Lru(node) => self.lru_locks[node.index()],
-        })
+        self.handle.is_busy(self.lock_of(lock))
     }
 
-    /// Uses the CPU for `time` under a lock that others may hold.
-    async fn pay_locked(&self, lock: LockId, time: Picos) {
+    fn lock_of(&self, lock: SpinLock) -> LockId {
+        match lock {
+            SpinLock::Zone(zone) => self.zone_locks[zone.index()],
+            SpinLock::Lru(node) => self.lru_locks[node.index()],
+        }
+    }
+
+    /// Uses the CPU for `time`, if there is any, under a lock that others may hold.
+    async fn pay_locked(&self, lock: SpinLock, time: Picos) {
+        if time == Picos::ZERO {
+            return;
+        }
+        let lock = self.lock_of(lock);
         let guard = match self.handle.try_lock(lock, Mode::Exclusive) {
             Some(guard) => guard,
             None => {

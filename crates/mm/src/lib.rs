@@ -76,13 +76,13 @@ pub use compaction::Compaction;
 pub use daemon_request::DaemonRequest;
 pub use layout::{Layout, NodeSpec};
 pub use levels::NodeLevels;
-pub use lru::{Locked, LruState, ZoneLru};
+pub use lru::{LruState, ZoneLru};
 pub use lru_list::{LruList, LruType};
 pub use mm::{Metadata, Mm};
 pub use order9_frames::{
     AllocFlags, BuildError, Contents, Distances, Extfrag, ExtfragCounters, FrameCounters, FrameEvent, FrameState,
     FrameWork, FreeArea, FreeError, Gfp, IsolateError, Mark, NodeUse, NumaCounters, Pageblock, Pcp, Request, Reserve,
-    Violation, Watermarks, Zone, ZoneId, ZoneRef, ZoneSpec,
+    Violation, Watermarks, Zone, ZoneId, ZoneLockWork, ZoneRef, ZoneSpec,
 };
 pub use outlook::{HugeOutlook, ZoneFragmentation};
 
@@ -103,4 +103,4 @@ pub use tasks::{Effort, Pressure, alloc_pages, alloc_slow};
 pub use tunables::Tunables;
 pub use vmstat::{ByZone, Counters};
 pub use wakeups::Wakeups;
-pub use work::Work;
+pub use work::{LruLockWork, Work, WorkDone};

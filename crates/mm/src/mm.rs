@@ -16,7 +16,6 @@ use order9_units::Pfn;
 
 use crate::compaction::{CompactControl, Compaction};
 use crate::heard::costs::Costs;
-use crate::lru::Locked;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::Policy;
@@ -26,7 +25,7 @@ use crate::tags::Tags;
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::wakeups::Wakeups;
-use crate::work::Work;
+use crate::work::{Work, WorkDone};
 
 /// Memory of one machine: the frames, and the layers above them: who uses frames, who gets them back, who makes blocks of them.
 #[derive(Clone)]
@@ -128,20 +127,29 @@ impl<T: Tracer> Mm<T> {
         &self.phys.work
     }
 
-    /// Work of the layers above the allocator since it was last taken, and takes all.
+    /// Work of the layers above the allocator without an LRU lock since it was last taken, and takes all.
     pub fn take_work(&mut self) -> Work {
-        self.phys.frames.take_work();
-        core::mem::take(&mut self.phys.work)
+        self.settle_work(|done| *done.rest)
     }
 
-    /// Lends the work done since it was last taken, that of the allocator first, and takes it, with the locks that were taken
-    /// last: those that sections under a lock are about, as long as a step takes only one of each kind.
+    /// Lends the work done since it was last taken, apart by lock, and takes it.
     #[inline]
-    pub fn settle_work<R>(&mut self, settle: impl FnOnce(&FrameWork, &Work, Locked) -> R) -> R {
-        let locks = Locked { zone: self.phys.frames.locked_last(), lru: self.pages.lru.locked };
-        let result = settle(self.phys.frames.work(), &self.phys.work, locks);
+    pub fn settle_work<R>(&mut self, settle: impl FnOnce(WorkDone<'_>) -> R) -> R {
+        let frames = &self.phys.frames;
+        let (node, lru, other_nodes) = self.pages.lru.lock.done();
+        let result = settle(WorkDone {
+            frames: frames.work(),
+            rest: &self.phys.work,
+            lru,
+            zone: frames.locked_last(),
+            node,
+            other_zones: frames.watch().earlier_locks.all(),
+            other_nodes,
+        });
         *self.phys.frames.work_mut() = FrameWork::NONE;
+        self.phys.frames.watch_mut().earlier_locks.clear();
         self.phys.work = Work::NONE;
+        self.pages.lru.lock.clear();
         result
     }
 

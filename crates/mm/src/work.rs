@@ -1,8 +1,15 @@
 //! Work of engine steps, counted. The engine never prices its work: a cost model turns these counts into time.
 
+use alloc::vec::Vec;
+use core::mem;
+use core::ops::AddAssign;
+
+use order9_frames::{FrameWork, ZoneId, ZoneLockWork};
+use order9_units::NodeId;
+
 order9_frames::counts! {
-    /// Work of the layers above the allocator since it was last taken. Counts of LRU entries and isolated pages happen under an
-    /// LRU lock. The allocator counts its own: [`order9_frames::FrameWork`].
+    /// Work of the layers above the allocator since it was last taken, but for that under LRU locks ([`LruLockWork`]). The
+    /// allocator counts its own: [`order9_frames::FrameWork`].
     pub struct Work {
         /// Frames that compaction or khugepaged looked at without the lock of their zone.
         scanned_unlocked,
@@ -28,14 +35,6 @@ order9_frames::counts! {
         page_tables_allocated,
         /// Kernel objects allocated or freed.
         slab_objects,
-        /// Sections under the LRU lock of a node: pages taken off lists by a run, put back by it, or a per-CPU batch.
-        lru_lock_sections,
-        /// Pages that went on, between or off LRU lists by way of a per-CPU batch.
-        lru_batched,
-        /// Entries of LRU lists looked at.
-        lru_scanned,
-        /// Pages taken off LRU lists for reclaim, each of which goes back or is freed.
-        pages_isolated,
         /// Pages whose mappings were looked up and asked for accesses.
         rmap_walks,
         /// Unused kernel objects that a shrinker looked at.
@@ -44,3 +43,72 @@ order9_frames::counts! {
         tlb_flushes,
     }
 }
+
+order9_frames::counts! {
+    /// Work under the LRU lock of a node.
+    pub struct LruLockWork {
+        /// Sections under the lock: pages taken off lists by a run, put back by it, or a per-CPU batch.
+        sections,
+        /// Pages that went on, between or off lists by way of a per-CPU batch.
+        batched,
+        /// Entries of lists looked at.
+        scanned,
+        /// Pages taken off lists, each of which goes back or is freed.
+        isolated,
+    }
+}
+
+/// Work since it was last taken, apart by the lock that it was done under.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkDone<'a> {
+    /// Work of the allocator; that under a zone lock was done under the one taken last, `zone`.
+    pub frames: &'a FrameWork,
+    /// Work of the layers above the allocator without a zone or LRU lock.
+    pub rest: &'a Work,
+    /// Work under the LRU lock taken last, that of `node`.
+    pub lru: &'a LruLockWork,
+    /// Zone of the zone lock that was taken last.
+    pub zone: ZoneId,
+    /// Node of the LRU lock that was taken last.
+    pub node: NodeId,
+    /// Work under other zone locks, each zone once, by the time of its lock.
+    pub other_zones: &'a [(ZoneId, ZoneLockWork)],
+    /// Work under other LRU locks, each node once, by the time of its lock.
+    pub other_nodes: &'a [(NodeId, LruLockWork)],
+}
+
+/// Work under locks that another one of their kind was taken after, each lock once.
+#[derive(Clone, Debug)]
+pub(crate) struct EarlierLocks<L, W>(Vec<(L, W)>);
+
+impl<L, W> Default for EarlierLocks<L, W> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<L: PartialEq, W: AddAssign + Default> EarlierLocks<L, W> {
+    /// Takes the work that was done under `lock`.
+    pub(crate) fn take(&mut self, lock: L, work: &mut W) {
+        let work = mem::take(work);
+        match self.0.iter_mut().find(|(known, _)| *known == lock) {
+            Some((_, sum)) => *sum += work,
+            None => self.0.push((lock, work)),
+        }
+    }
+
+    /// The work by lock, since the last [`clear`](Self::clear).
+    #[inline]
+    pub(crate) fn all(&self) -> &[(L, W)] {
+        &self.0
+    }
+
+    /// Forgets all work.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

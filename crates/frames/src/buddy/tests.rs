@@ -52,7 +52,11 @@ fn a_free_merges_with_every_buddy_that_is_free_as_a_whole() {
     let mut mm = zone(FramesPolicy::default(), &[(1, 0), (2, 1), (4, 2), (16, 4)]);
     mm.free_to_buddy(mm.at(START), Order::ZERO, Movable);
     assert_eq!((list(&mm, 3, Movable), list(&mm, 4, Movable)), (vec![0], vec![16]), "8 to 15 are not free");
-    assert_eq!((mm.work.merges, mm.work.list_ops), (3, 4), "three buddies off their lists, one block on another");
+    assert_eq!(
+        (mm.work.locked.merges, mm.work.locked.list_ops),
+        (3, 4),
+        "three buddies off their lists, one block on another"
+    );
 }
 
 #[test]
@@ -61,7 +65,7 @@ fn a_split_keeps_the_lower_half_and_puts_upper_halves_at_the_head() {
     mm.take_block(ZONE, mm.at(START), Order::ZERO, Movable);
     let lists = [0, 1, 2].map(|of| list(&mm, of, Movable));
     assert_eq!(lists, [vec![1, 100], vec![2, 102], vec![4]]);
-    assert_eq!((mm.work.splits, mm.work.list_ops), (3, 4), "one block off its list, three on others");
+    assert_eq!((mm.work.locked.splits, mm.work.locked.list_ops), (3, 4), "one block off its list, three on others");
 }
 
 #[test]
@@ -100,7 +104,7 @@ fn moved_blocks_go_to_the_end_of_their_release() {
         mm.move_to_list(ZONE, mm.at(START), Unmovable);
         mm.move_to_list(ZONE, mm.at(START + Pages::new(8)), Unmovable);
         assert_eq!((list(&mm, 2, Unmovable), list(&mm, 2, Movable)), (expected.to_vec(), vec![]));
-        assert_eq!(mm.work.blocks_retyped, 2);
+        assert_eq!(mm.work.locked.blocks_retyped, 2);
     }
 }
 

@@ -90,7 +90,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             } else if word.is_allocated() && word.has(Flag::MovableContent) && !word.has(Flag::Isolated) {
                 contents.movable += frames;
             }
-            self.work.frames_scanned += 1;
+            self.work.locked.frames_scanned += 1;
             at = at.plus(frames as u32);
         }
         contents

@@ -62,7 +62,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     fn smallest_in(&mut self, block: usize, order: Order) -> Option<Found> {
         let mut best: Option<Found> = None;
         for idx in self.index.as_ref()?.heads(block) {
-            self.work.list_nodes_visited += 1;
+            self.work.locked.list_nodes_visited += 1;
             let word = self.table.word(idx);
             let found = Found { idx, order: word.order() };
             let fits = word.list() == Migratetype::Movable && found.order >= order;

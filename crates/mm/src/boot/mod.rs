@@ -9,7 +9,7 @@ pub(crate) mod inherited;
 use alloc::vec;
 
 use order9_frames::{BuildError, Contents, Frames, IndexTables, Sizes, Tables};
-use order9_units::{Migratetype, NodeId, Order, Pfn, ZoneKind};
+use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
 use crate::Mm;
 use crate::boot::inherited::Inherited;
@@ -17,7 +17,7 @@ use crate::compaction::Compaction;
 use crate::daemons::Daemons;
 use crate::heard::Heard;
 use crate::layout::Layout;
-use crate::lru::{LruBatch, LruState, Pressure, ZoneLru};
+use crate::lru::{LruLock, LruState, Pressure, ZoneLru};
 use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -77,8 +77,7 @@ impl<T: Tracer> MmBuilder<T> {
             zones: lru,
             pressure: vec![Pressure::default(); sets],
             workingset: Workingset::new(sets, sizes.frames as u64),
-            batch: LruBatch::default(),
-            locked: NodeId(0),
+            lock: LruLock::default(),
         };
         let mm = Mm {
             phys: PhysMem {
@@ -183,7 +182,7 @@ impl<T: Tracer> MmBuilder<T> {
         mm.pages.register_thp_shrinkers(&mm.phys);
         mm.phys.setup_watermarks();
         mm.phys.frames.take_work();
-        (mm.phys.work, mm.pages.lru.batch) = (Work::NONE, LruBatch::default());
+        (mm.phys.work, mm.pages.lru.lock) = (Work::NONE, LruLock::default());
         mm
     }
 }

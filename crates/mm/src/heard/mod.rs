@@ -13,7 +13,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use order9_frames::storage::Storage;
-use order9_frames::{FrameEvent, FrameTable, Idx, Pageblock, Watch, ZoneId};
+use order9_frames::{FrameEvent, FrameTable, Idx, Pageblock, Watch, ZoneId, ZoneLockWork};
 use order9_units::{Migratetype, Order};
 
 use crate::heard::block_bits::BlockBits;
@@ -21,6 +21,7 @@ use crate::heard::capture::Capture;
 use crate::heard::costs::Costs;
 use crate::heard::skipped_entries::SkippedEntriesCache;
 use crate::trace::{Event, Tracer};
+use crate::work::EarlierLocks;
 
 /// State of layers above that changes whenever frames do.
 #[derive(Clone)]
@@ -36,6 +37,8 @@ pub(crate) struct Heard<T> {
     pub(crate) costs: Option<Box<Costs>>,
     /// Pageblocks that a scanner found to begin inside a huge block in use, which they still do.
     pub(crate) known_huge: BlockBits,
+    /// Work under zone locks taken before the last one, since work was last taken.
+    pub(crate) earlier_locks: EarlierLocks<ZoneId, ZoneLockWork>,
     /// Pages scanned since one of the zones of a set of LRU lists was last given a page back, by zone.
     pub(crate) scanned_since_free: ScannedSinceFree,
 }
@@ -58,14 +61,15 @@ impl<T> Heard<T> {
             skipped_entries: SkippedEntriesCache::default(),
             costs: None,
             known_huge: BlockBits::new(blocks),
+            earlier_locks: EarlierLocks::default(),
             scanned_since_free: ScannedSinceFree { set_of, pages: vec![0; sets] },
         }
     }
 
     /// The heard state with another tracer.
     pub(crate) fn with_tracer<U>(self, tracer: U) -> Heard<U> {
-        let Self { capture, caught, skipped_entries, costs, known_huge, scanned_since_free, .. } = self;
-        Heard { tracer, capture, caught, skipped_entries, costs, known_huge, scanned_since_free }
+        let Self { capture, caught, skipped_entries, costs, known_huge, earlier_locks, scanned_since_free, .. } = self;
+        Heard { tracer, capture, caught, skipped_entries, costs, known_huge, earlier_locks, scanned_since_free }
     }
 }
 
@@ -89,6 +93,11 @@ impl<T: Tracer> Watch for Heard<T> {
     fn freeing(&mut self, zone: ZoneId) {
         let ScannedSinceFree { set_of, pages } = &mut self.scanned_since_free;
         pages[set_of[zone.index()]] = 0;
+    }
+
+    #[inline]
+    fn zone_unlocked(&mut self, zone: ZoneId, work: &mut ZoneLockWork) {
+        self.earlier_locks.take(zone, work);
     }
 
     #[inline]

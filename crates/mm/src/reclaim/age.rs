@@ -22,6 +22,8 @@ impl UsedPages {
     ) {
         let of = LruType::of(list);
         let (mut scanned, mut deactivated, mut referenced) = (0, 0, 0);
+        // Once to take them off the active list, once to put them on one again.
+        self.lru.lock.take(phys.frames.zones()[pass.zone.index()].node(), 2);
         let mut walk = Walk::new(self.lru.zones[pass.zone.index()].list(list), list, run.reclaim_idx);
         while scanned < pages
             && let Some(idx) = self.oldest(&mut walk, phys)
@@ -38,8 +40,6 @@ impl UsedPages {
                 deactivated += frames;
             }
         }
-        // Once to take them off the active list, once to put them on one again.
-        self.lru.lock_lru(phys.frames.zones()[pass.zone.index()].node(), 2, phys);
         let zone = *phys.frames.zone(pass.zone);
         phys.counters.pgrefill.add(zone.kind(), scanned);
         phys.counters.pgdeactivate += deactivated;

@@ -77,6 +77,7 @@ impl UsedPages {
         pages: u64,
         phys: &mut PhysMem<impl Tracer>,
     ) {
+        self.lru.lock.take(phys.frames.zones()[pass.zone.index()].node(), 1);
         let mut walk = Walk::new(self.lru.zones[pass.zone.index()].list(list), list, run.reclaim_idx);
         let mut taken = 0;
         while taken < pages
@@ -96,8 +97,7 @@ impl UsedPages {
             taken,
             list,
         });
-        phys.work.pages_isolated += run.chunk.isolated.len() as u64;
-        self.lru.lock_lru(phys.frames.zones()[pass.zone.index()].node(), 1, phys);
+        self.lru.lock.count_isolated(run.chunk.isolated.len() as u64);
         self.lru.pressure[pass.set].note_scan(LruType::of(list), taken, 0);
         phys.note_scanned(pass.set, scanned);
         (run.chunk.zone, run.chunk.of, run.chunk.scanned) = (pass.zone, LruType::of(list), scanned);
@@ -141,7 +141,7 @@ impl Reclaim {
             }
         }
         phys.flush_unmapped(&mut tally);
-        pages.lru.lock_lru(phys.frames.zones()[zone.index()].node(), 1, phys);
+        pages.lru.lock.take(phys.frames.zones()[zone.index()].node(), 1);
         run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);

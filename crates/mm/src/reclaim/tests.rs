@@ -405,6 +405,6 @@ fn aged_pages_are_marked_as_having_been_active_and_take_the_lock_twice() {
     let mapped = mapped(&mut mm, 32, LruList::ActiveFile, Prot::READ);
     mm.take_work();
     pass(&mut mm, control(0));
-    assert_eq!((mm.take_work().lru_lock_sections, sizes(&mm)), (2, [0, 0, 32, 0, 0]));
+    assert_eq!((mm.settle_work(|done| done.lru.sections), sizes(&mm)), (2, [0, 0, 32, 0, 0]));
     assert!(mapped.pages.iter().all(|&pfn| mm.phys.frames.word(mm.phys.frames.at(pfn)).has(PageFlag::Workingset)));
 }

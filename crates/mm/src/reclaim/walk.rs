@@ -33,7 +33,7 @@ impl UsedPages {
             if walk.first_skipped == Some(idx) {
                 return None;
             }
-            phys.work.lru_scanned += 1;
+            self.lru.lock.count_scanned(1);
             let kind = phys.frames.zones()[phys.frames.zone_around(idx).index()].kind();
             if kind <= walk.highest {
                 return Some(idx);

@@ -146,8 +146,8 @@ impl UsedPages {
         let taken = run.migratepages.len();
         run.nr_migratepages = taken;
         let node = phys.frames.zone(run.zone).node();
-        self.lru.lock_lru(node, 1, phys);
-        phys.work.pages_isolated += taken as u64;
+        self.lru.lock.take(node, 1);
+        self.lru.lock.count_isolated(taken as u64);
         phys.counters.compact_isolated += taken as u64;
         let start = phys.frames.pfn(first);
         phys.trace(|| {

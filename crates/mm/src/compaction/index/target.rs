@@ -48,7 +48,7 @@ impl<T: Tracer> PhysMem<T> {
         }
         run.totals.free_scanned += scanned;
         self.counters.compact_isolated += taken;
-        self.frames.work_mut().frames_scanned += scanned;
+        self.frames.work_mut().locked.frames_scanned += scanned;
         let start = self.frames.pfn(Idx((block as u32) << Order::PAGEBLOCK.get()));
         self.trace(|| {
             let range = PfnRange::new(start, start + BLOCK);

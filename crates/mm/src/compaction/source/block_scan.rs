@@ -159,7 +159,7 @@ impl Compaction {
         }
         scan.locked = true;
         let node = phys.frames.zone(run.zone).node();
-        pages.lru.lock_lru(node, 1, phys);
+        pages.lru.lock.take(node, 1);
         let policy = &phys.policy.compaction;
         let marks = if policy.private_aligned_only { scan.at.is_aligned(Order::PAGEBLOCK) } else { scan.saw_first };
         if policy.source_private && marks && run.uses_skip_hints() {
@@ -196,7 +196,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> bool {
         self.lru.isolate_lru(idx, phys);
-        phys.work.pages_isolated += 1;
+        self.lru.lock.count_isolated(1);
         run.migratepages.push(idx);
         if phys.policy.compaction.drain_mark == DrainMark::LowestIsolated && run.last_migrated.is_none() {
             run.last_migrated = Some(scan.at);

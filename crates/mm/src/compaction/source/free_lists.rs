@@ -67,7 +67,7 @@ pub(super) fn search_orders<T: Tracer>(
         }
     }
     run.totals.migrate_scanned += search.visited;
-    phys.frames.work_mut().list_nodes_visited += search.visited;
+    phys.frames.work_mut().locked.list_nodes_visited += search.visited;
     found
 }
 

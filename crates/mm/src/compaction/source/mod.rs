@@ -194,7 +194,7 @@ impl UsedPages {
     pub(crate) fn putback_movable_pages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
         if !run.migratepages.is_empty() {
             let node = phys.frames.zone(run.zone).node();
-            self.lru.lock_lru(node, 1, phys);
+            self.lru.lock.take(node, 1);
         }
         for idx in run.migratepages.drain(..) {
             self.putback_movable(idx, run.context.cpu, phys);

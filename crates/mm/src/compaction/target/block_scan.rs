@@ -55,7 +55,7 @@ impl Compaction {
         run.totals.free_scanned += scanned;
         phys.counters.compact_isolated += isolated;
         if locked {
-            phys.frames.work_mut().frames_scanned += scanned;
+            phys.frames.work_mut().locked.frames_scanned += scanned;
         } else {
             phys.work.scanned_unlocked += scanned;
         }

@@ -51,7 +51,7 @@ pub(super) fn fast_isolate_freepages<T: Tracer>(
     let found = search_orders(phys, run, order, &mut search);
     note_highest(phys, compaction, run, search.highest);
     run.totals.free_scanned += search.visited;
-    phys.frames.work_mut().list_nodes_visited += search.visited;
+    phys.frames.work_mut().locked.list_nodes_visited += search.visited;
     phys.trace(|| {
         let range = PfnRange::new(search.min.min(run.free_pfn), run.free_pfn);
         let taken = found.map_or(0, |(_, frames)| frames);

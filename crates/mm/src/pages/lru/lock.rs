@@ -4,49 +4,99 @@
 //! lists by way of a per-CPU batch (`folio_batch`, once `pagevec`) that takes the lock once for all it holds. Here such a page
 //! changes at once, and batches of all CPUs are counted together: how often the lock is taken is the same.
 
-use order9_frames::{Idx, ZoneId};
+use order9_frames::Idx;
 use order9_units::NodeId;
 
 use crate::lru::LruState;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
+use crate::work::{EarlierLocks, LruLockWork};
 
-/// The locks that were taken last, one of each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Locked {
-    /// Zone of the zone lock that was taken last.
-    pub zone: ZoneId,
-    /// Node of the LRU lock that was taken last.
-    pub lru: NodeId,
+/// LRU locks: the one that was taken last, and the work under them.
+#[derive(Clone)]
+pub(crate) struct LruLock {
+    /// Pages that wait for the lock together.
+    batch: LruBatch,
+    /// The node whose lock was taken last.
+    node: NodeId,
+    /// Work under this lock since work was last taken.
+    work: LruLockWork,
+    /// Work under locks taken before it.
+    earlier: EarlierLocks<NodeId, LruLockWork>,
 }
 
 /// Pages that wait in a per-CPU batch.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct LruBatch(u8);
+struct LruBatch(u8);
 
 /// Pages in a batch; Linux' PAGEVEC_SIZE, 14 before 5.0 and 31 since 6.11.
 const BATCH: u8 = 15;
 
+impl Default for LruLock {
+    fn default() -> Self {
+        Self { batch: LruBatch::default(), node: NodeId(0), work: LruLockWork::NONE, earlier: EarlierLocks::default() }
+    }
+}
+
+impl LruLock {
+    /// The node whose lock was taken last, the work under it, and that under locks taken before it.
+    #[inline]
+    pub(crate) fn done(&self) -> (NodeId, &LruLockWork, &[(NodeId, LruLockWork)]) {
+        (self.node, &self.work, self.earlier.all())
+    }
+
+    /// Forgets the work under all locks.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.work = LruLockWork::NONE;
+        self.earlier.clear();
+    }
+
+    /// Counts sections under the lock of `node`. Work under the lock is counted from here on.
+    #[inline]
+    pub(crate) fn take(&mut self, node: NodeId, sections: u64) {
+        if node != self.node {
+            if self.work != LruLockWork::NONE {
+                self.earlier.take(self.node, &mut self.work);
+            }
+            self.node = node;
+        }
+        self.work.sections += sections;
+    }
+
+    /// Counts entries of lists looked at under the lock.
+    #[inline]
+    pub(crate) fn count_scanned(&mut self, entries: u64) {
+        self.work.scanned += entries;
+    }
+
+    /// Counts pages taken off lists under the lock.
+    #[inline]
+    pub(crate) fn count_isolated(&mut self, pages: u64) {
+        self.work.isolated += pages;
+    }
+}
+
 impl LruState {
-    /// Counts sections under the LRU lock of a node.
-    pub(crate) fn lock_lru(&mut self, node: NodeId, sections: u64, phys: &mut PhysMem<impl Tracer>) {
-        phys.work.lru_lock_sections += sections;
-        self.locked = node;
+    /// Counts that the page at `idx` was taken off its list alone.
+    pub(crate) fn count_isolation(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+        self.lock.take(phys.node_of(idx), 0);
+        self.lock.count_isolated(1);
     }
 
     /// Counts that a page goes on, between or off lists by way of a batch.
     #[inline]
-    pub(crate) fn batch_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
-        self.batch.0 += 1;
-        if self.batch.0 == BATCH {
+    pub(crate) fn batch_lru(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+        self.lock.batch.0 += 1;
+        if self.lock.batch.0 == BATCH {
             self.drain_lru_batch(idx, phys);
         }
     }
 
     #[cold]
-    fn drain_lru_batch(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
-        self.batch = LruBatch::default();
-        phys.work.lru_batched += u64::from(BATCH);
-        self.lock_lru(phys.frames.zones()[phys.frames.zone_around(idx).index()].node(), 1, phys);
+    fn drain_lru_batch(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+        self.lock.batch = LruBatch::default();
+        self.lock.take(phys.node_of(idx), 1);
+        self.lock.work.batched += u64::from(BATCH);
     }
 }

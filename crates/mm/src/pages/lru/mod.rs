@@ -26,8 +26,7 @@ use crate::space::Owner;
 use crate::trace::Tracer;
 use crate::workingset::Workingset;
 
-pub use lock::Locked;
-pub(crate) use lock::LruBatch;
+pub(crate) use lock::LruLock;
 pub use pressure::Pressure;
 
 /// LRU pages of one zone, in frames, and where the lists they are on begin.
@@ -79,10 +78,8 @@ pub struct LruState {
     pub(crate) pressure: Vec<Pressure>,
     /// Ages of the sets of lists.
     pub(crate) workingset: Workingset,
-    /// Pages that wait for the LRU lock together.
-    pub(crate) batch: LruBatch,
-    /// The node whose LRU lock was taken last.
-    pub(crate) locked: NodeId,
+    /// Locks of the lists.
+    pub(crate) lock: LruLock,
 }
 
 impl NewAnon {

@@ -8,7 +8,7 @@ use super::{LruList, LruType};
 use crate::page_flags::PageFlag;
 use crate::policy::{LruScope, NewAnon, Policy};
 use crate::space::{Access, Backing, FaultStep, MmapRequest, PageView, SpaceId, VirtAddr};
-use crate::{Layout, Mm, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
+use crate::{Layout, LruLockWork, Mm, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
 
 const CPU: usize = 0;
 
@@ -141,12 +141,12 @@ fn single_pages_take_the_lock_once_for_a_batch() {
     let mut mm = boot(Policy::default());
     mm.take_work();
     let (space, _, _) = with_pages(&mut mm, 44, Backing::AnonPrivate);
-    let put_on = mm.take_work();
-    assert_eq!((put_on.lru_lock_sections, put_on.lru_batched), (2, 30));
+    let put_on = mm.settle_work(|done| *done.lru);
+    assert_eq!((put_on.sections, put_on.batched), (2, 30));
     mm.exit(space, CPU).expect("it lives");
-    let taken_off = mm.take_work();
-    assert_eq!((taken_off.lru_lock_sections, taken_off.lru_batched), (3, 45), "14 waited");
-    mm.settle_work(|_, _, locks| assert_eq!(locks.lru, NodeId(0)));
+    let taken_off = mm.settle_work(|done| *done.lru);
+    assert_eq!((taken_off.sections, taken_off.batched), (3, 45), "14 waited");
+    mm.settle_work(|done| assert_eq!((done.node, *done.lru), (NodeId(0), LruLockWork::NONE)));
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl UsedPages {
         let allowed = self.drivers.answer(idx) != Some(DriverAnswer::Keeps);
         (fits && allowed).then(|| {
             self.lru.isolate_lru(idx, phys);
-            phys.work.pages_isolated += 1;
+            self.lru.count_isolation(idx, phys);
             idx
         })
     }

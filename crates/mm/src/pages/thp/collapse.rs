@@ -279,7 +279,7 @@ impl UsedPages {
         for (offset, entry) in (0..NR).zip(entries) {
             match entry.idx() {
                 Some(source) => {
-                    phys.work.pages_isolated += 1;
+                    self.lru.count_isolation(source, phys);
                     self.copy_page(source, head.plus(offset), phys);
                 }
                 None => {

@@ -112,7 +112,7 @@ impl UsedPages {
         for (target, source) in subpages(head).zip(&pages) {
             match *source {
                 Some(source) => {
-                    phys.work.pages_isolated += 1;
+                    self.lru.count_isolation(source, phys);
                     self.copy_page(source, target, phys);
                 }
                 None => {

@@ -95,7 +95,7 @@ impl UsedPages {
         let free = !word.has(Flag::Isolated) && self.rmap.huge_head(head, phys) == Some(head);
         if free {
             self.lru.isolate_lru(head, phys);
-            phys.work.pages_isolated += 1;
+            self.lru.count_isolation(head, phys);
         }
         free
     }

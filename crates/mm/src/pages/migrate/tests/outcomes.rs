@@ -30,8 +30,8 @@ fn pages_of_a_program_move_with_state_and_entries() {
     assert_eq!(world.gather(&before, MigrateMode::Async), moved(3));
     let after = world.pages(program, 3);
     let mut mm = world.mm.borrow_mut();
-    let work = mm.take_work();
-    assert_eq!((work.pages_copied, work.rmap_walks, work.pages_isolated), (3, 6, 3));
+    let (work, isolated) = mm.settle_work(|done| (*done.rest, done.lru.isolated));
+    assert_eq!((work.pages_copied, work.rmap_walks, isolated), (3, 6, 3));
     assert_eq!((work.ptes_cleared, work.ptes_set, work.tlb_flushes), (3, 3, 3));
     for (&old, &new) in before.iter().zip(&after) {
         assert!(
