@@ -2,8 +2,11 @@
 
 use core::fmt::Write as _;
 
+use order9_mm::fs_cache::FsStep;
 use order9_mm::policy::Policy;
-use order9_mm::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
+use order9_mm::shrinker::{DropSlab, ShrinkStep};
+use order9_mm::slab::CacheSpec;
+use order9_mm::{AllocFlags, Gfp, Layout, Mark, Mm, MmBuilder, NodeSpec, Request, Reserve, ZoneSpec};
 use order9_procfs::sysctl::{self, SETTINGS};
 use order9_testkit::machines;
 use order9_testkit::nodes::{Choices as _, Random};
@@ -59,6 +62,69 @@ fn levels(mm: &Mm, seen: &mut String) {
     for zone in mm.frames().zones() {
         write!(seen, "{} ", zone.free()).expect("a string takes it");
     }
+}
+
+/// The kernel asks for more than a pageblock where single pageblocks of programs are free.
+pub(super) fn large_requests(policy: Policy) -> String {
+    let mut mm = two_zones(policy);
+    let huge = Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE_LIGHT);
+    let held: Vec<Pfn> = core::iter::from_fn(|| mm.alloc_fast(&huge).ok()).collect();
+    for pfn in held.into_iter().filter(|pfn| !pfn.is_aligned(Order::MAX)) {
+        mm.free(pfn, 0).expect("it is held");
+    }
+    // No watermark is passed without a block of this size.
+    let flags = AllocFlags {
+        mark: Mark::Min,
+        no_watermarks: true,
+        reserve: Reserve::default(),
+        cma: false,
+        nofragment: true,
+        kswapd: false,
+    };
+    let answer = mm.alloc_with(&Request::new(Order::MAX, Gfp::GFP_KERNEL), flags);
+    let types = mm.frames().blocks().iter().map(|block| format!("{:?} ", block.migratetype));
+    format!("{answer:?} {}", types.collect::<String>())
+}
+
+/// Slab is dropped while somebody caches files.
+pub(super) fn dropped_slab(policy: Policy) -> String {
+    let mut mm = two_zones(policy);
+    mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted yet");
+    let kernel = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
+    let mut steps = 0;
+    let cache = |mm: &mut Mm, count| {
+        for _ in 0..count {
+            let file = mm.fs_create(Pages::new(1)).expect("there is room");
+            assert!(matches!(mm.fs_open_fast(file, &kernel), FsStep::Done { .. }), "there is memory for all files");
+            mm.pages_mut().fs_close(file).expect("it is open");
+        }
+    };
+    cache(&mut mm, 200);
+    let mut drop = DropSlab::new(0, mm.phys_mut());
+    loop {
+        let (phys, pages) = mm.parts();
+        let ShrinkStep::Progress = drop.step(pages, phys) else { break };
+        steps += 1;
+        if steps < 400 {
+            cache(&mut mm, 3);
+        }
+    }
+    format!("{steps} {:?}", mm.counters())
+}
+
+/// A node with memory in two zones.
+fn two_zones(policy: Policy) -> Mm {
+    let zone = |kind, start, pages| ZoneSpec { node: NodeId(0), kind, span: PfnRange::of(start, Pages::new(pages)) };
+    let layout = Layout {
+        nodes: vec![NodeSpec { distances: vec![10] }],
+        zones: vec![
+            zone(ZoneKind::Dma32, Pfn::new(1 << 12), 1 << 12),
+            zone(ZoneKind::Normal, Pfn::new(1 << 20), 1 << 14),
+        ],
+        cpus: vec![NodeId(0); 2],
+        ..Layout::default()
+    };
+    MmBuilder::new(&layout, policy).expect("the layout is sound").boot()
 }
 
 /// Writes words that releases read differently, and reads all settings after each.

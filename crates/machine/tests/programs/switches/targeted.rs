@@ -1,8 +1,11 @@
 //! Programs that are each about one thing.
 
 use order9_machine::Thread;
-use order9_units::Order;
-use order9_workloads::{Access, AddressSpace, KernelAlloc, KernelAllocator, KernelSize, Mapping, Stop};
+use order9_units::{Bytes, Nanos, NodeId, NodeMask, Order};
+use order9_workloads::{
+    Access, AddressSpace, Administration, DropCaches, Files, KernelAlloc, KernelAllocator, KernelSize, Mapping,
+    MemoryMode, Mempolicy, Nodes, Processes, Stop,
+};
 
 use crate::mib;
 
@@ -19,6 +22,52 @@ pub(super) async fn kernel_blocks(sys: Thread) -> Result<(), Stop> {
     }
     for memory in held {
         sys.kernel_free(memory).await?;
+    }
+    Ok(())
+}
+
+/// Reads memory that was never written, writes to some of it, gives it back, drops what the kernel keeps, and reads again.
+pub(super) async fn zeros(sys: Thread) -> Result<(), Stop> {
+    for _ in 0..2 {
+        let area = sys.mmap(Mapping::anon(mib(12))).await?;
+        sys.touch(area, Access::Read).await?;
+        sys.touch(area.part(mib(4), mib(4)), Access::Write).await?;
+        sys.munmap(area).await?;
+        sys.drop_caches(DropCaches::Slab).await?;
+    }
+    Ok(())
+}
+
+/// Reads a file into memory of node 1, and then wants as much memory as three nodes have.
+pub(super) async fn near_and_far(sys: Thread) -> Result<(), Stop> {
+    let file = sys.create_file(mib(56)).await?;
+    sys.set_mempolicy(Mempolicy::new(MemoryMode::Bind, NodeMask::of(NodeId(1)))).await?;
+    sys.read(file, Bytes::ZERO, mib(56)).await?;
+    sys.set_mempolicy(Mempolicy::DEFAULT).await?;
+    let area = sys.mmap(Mapping::anon(mib(120))).await?;
+    sys.touch(area, Access::Write).await
+}
+
+/// Reads a file that fills a node, twice, and then wants memory.
+pub(super) async fn page_cache(sys: Thread, file: Bytes, memory: Bytes) -> Result<(), Stop> {
+    let id = sys.create_file(file).await?;
+    for _ in 0..2 {
+        sys.read(id, Bytes::ZERO, file).await?;
+    }
+    let area = sys.mmap(Mapping::anon(memory)).await?;
+    sys.touch(area, Access::Write).await
+}
+
+/// Uses memory of the other node over and over.
+pub(super) async fn far_memory(sys: Thread, memory: Bytes) -> Result<(), Stop> {
+    sys.set_affinity(&sys.cpus_of(NodeId(0))).await?;
+    let area = sys.mmap(Mapping::anon(memory)).await?;
+    sys.set_mempolicy(Mempolicy::new(MemoryMode::Bind, NodeMask::of(NodeId(1)))).await?;
+    sys.touch(area, Access::Write).await?;
+    sys.set_mempolicy(Mempolicy::DEFAULT).await?;
+    for _ in 0..200 {
+        sys.touch(area, Access::Read).await?;
+        sys.compute(Nanos::new(1_000_000)).await?;
     }
     Ok(())
 }

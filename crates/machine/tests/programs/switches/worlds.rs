@@ -9,7 +9,8 @@ use order9_procfs::sysctl;
 use order9_units::{Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 use order9_workloads::{Parameters, Value, Workload};
 
-use super::{engine, huge_pages, targeted};
+use super::alone::Shortage;
+use super::{alone, engine, huge_pages, targeted};
 use crate::chaos::chaos_under;
 use crate::{disk, mib, prices};
 
@@ -32,10 +33,39 @@ impl From<Results> for Seen {
 pub(super) type World = fn(Policy) -> Seen;
 
 /// Every world and its name. The search looks into those that no witness names, too.
-pub(super) const WORLDS: [(&str, World); 32] = [
+pub(super) const WORLDS: [(&str, World); 42] = [
     ("requests", |policy| Seen::Text(engine::requests(policy))),
     ("settings", |policy| Seen::Text(engine::settings(policy))),
     ("kernel-blocks", |policy| small(policy).run_program("kernel blocks", targeted::kernel_blocks, |_| ()).into()),
+    ("zeros", |policy| {
+        let machine = machine(policy, &[64], 1, &[("thp/enabled", "always"), ("thp/use_zero_page", "1")]);
+        machine.run_program("zeros", targeted::zeros, |_| ()).into()
+    }),
+    ("slab", |policy| Seen::Text(engine::dropped_slab(policy))),
+    ("large-requests", |policy| Seen::Text(engine::large_requests(policy))),
+    ("reach", |policy| {
+        let settings = [("vm.zone_reclaim_mode", "1")];
+        let machine =
+            machine_with(policy, &[64, 64, 64], |from, to| [10, 30, 40][from.abs_diff(to)], &[0, 2], 1, &settings);
+        machine.run_program("near and far", targeted::near_and_far, |_| ()).into()
+    }),
+    ("large-cache", |policy| {
+        let machine = machine(policy, &[1400], 1, &[]);
+        machine.run_program("page cache", |sys| targeted::page_cache(sys, mib(1200), mib(400)), |_| ()).into()
+    }),
+    ("far", |policy| {
+        let machine = machine(
+            policy,
+            &[384, 384],
+            1,
+            &[("thp/enabled", "always"), ("kernel.numa_balancing_scan_size_mb", "256")],
+        );
+        machine.run_program("far memory", |sys| targeted::far_memory(sys, mib(256)), |_| ()).into()
+    }),
+    ("waits-huge-1", |policy| Seen::Text(alone::requests_that_wait(policy, 1, Shortage::HugePages))),
+    ("waits-huge-27", |policy| Seen::Text(alone::requests_that_wait(policy, 27, Shortage::HugePages))),
+    ("waits-small", |policy| Seen::Text(alone::requests_that_wait(policy, 2, Shortage::SmallBlocks))),
+    ("waits-dirty", |policy| Seen::Text(alone::requests_that_wait(policy, 3, Shortage::DirtyPages))),
     ("huge-1", |policy| huge(policy, 1, "always")),
     ("huge-2", |policy| huge(policy, 2, "defer")),
     ("huge-3", |policy| huge(policy, 3, "madvise")),
@@ -138,6 +168,19 @@ fn programs(policy: Policy, nodes: &[u64], workload: Workload, chosen: &[(&'stat
 /// Nodes of so many MiB, two CPUs each; node 0 has a zone of 16 MiB below its Normal. Settings that the release does not have
 /// are left out.
 fn machine(policy: Policy, nodes: &[u64], seed: u64, settings: &[(&str, &str)]) -> Machine {
+    let cpus: Vec<usize> = (0..nodes.len()).collect();
+    machine_with(policy, nodes, |from, to| if from == to { 10 } else { 21 }, &cpus, seed, settings)
+}
+
+/// Such a machine with other distances, and with CPUs on some of its nodes.
+fn machine_with(
+    policy: Policy,
+    nodes: &[u64],
+    distance: fn(usize, usize) -> u32,
+    nodes_with_cpus: &[usize],
+    seed: u64,
+    settings: &[(&str, &str)],
+) -> Machine {
     let mut zones = Vec::new();
     let mut at = Pfn::new(1 << 12);
     for (node, &mib) in nodes.iter().enumerate() {
@@ -153,8 +196,8 @@ fn machine(policy: Policy, nodes: &[u64], seed: u64, settings: &[(&str, &str)]) 
             zone(ZoneKind::Normal, mib);
         }
     }
-    let cpus: Vec<NodeId> = (0..nodes.len() * 2).map(|cpu| NodeId(cpu as u16 / 2)).collect();
-    let distances = |of: usize| (0..nodes.len()).map(|to| if of == to { 10 } else { 21 }).collect();
+    let cpus: Vec<NodeId> = nodes_with_cpus.iter().flat_map(|&node| [NodeId(node as u16); 2]).collect();
+    let distances = |of: usize| (0..nodes.len()).map(|to| distance(of, to)).collect();
     let layout = Layout {
         nodes: (0..nodes.len()).map(|node| NodeSpec { distances: distances(node) }).collect(),
         zones,
@@ -162,13 +205,13 @@ fn machine(policy: Policy, nodes: &[u64], seed: u64, settings: &[(&str, &str)]) 
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
-    for (name, value) in [("kernel.numa_balancing", "1")].iter().chain(settings) {
-        let _ = sysctl::write(&mut mm, name, value);
-    }
     mm.tune(|tunables| {
         let scan = &mut tunables.numa_scan;
         (scan.delay_ms, scan.period_min_ms, scan.size_mb) = (1, 10, 16);
     });
+    for (name, value) in [("kernel.numa_balancing", "1")].iter().chain(settings) {
+        let _ = sysctl::write(&mut mm, name, value);
+    }
     let options = Options { disks: vec![disk(Pages::new(4096))], ..Options::new(seed) };
     Machine::new(mm, cpus, prices(), &options).expect("there are CPUs")
 }
