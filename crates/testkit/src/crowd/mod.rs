@@ -21,11 +21,9 @@ use order9_mm::mempolicy::Movable;
 use order9_mm::migrate::MigrateMode;
 use order9_mm::policy::Policy;
 use order9_mm::space::{Access, Backing, Madvise, MmapRequest, Place, VirtAddr};
-use order9_mm::tasks::kcompactd;
-use order9_mm::tasks::kswapd;
-use order9_mm::tasks::{flusher, khugepaged};
+use order9_mm::tasks::{direct_reclaim, flusher, kcompactd, khugepaged, kswapd};
 use order9_mm::{
-    FileId, FrameState, Gfp, LruType, Mm, MountId, Pressure as _, Request, ShmemHuge, SpaceId, TmpfsOptions,
+    Effort, FileId, FrameState, Gfp, LruType, Mm, MountId, Pressure as _, Request, ShmemHuge, SpaceId, TmpfsOptions,
 };
 use order9_units::{NodeId, Order, Pages, Pfn};
 
@@ -342,7 +340,7 @@ impl<C: Choices> World<C> {
             0 | 1 => Box::pin(async move { thread.compact_node(node).await }),
             2..=4 => Box::pin(async move { thread.compact_for(order, priority).await }),
             5..=7 => Box::pin(async move {
-                thread.reclaim(&page_request(thread.cpu())).await;
+                thread.exert(Effort::Reclaim, direct_reclaim(&thread, &page_request(thread.cpu()))).await;
             }),
             8 => Box::pin(async move { thread.offline(frame).await }),
             9 | 10 => Box::pin(async move { thread.gather(frame, mode).await }),

@@ -14,9 +14,7 @@ impl UsedPages {
     /// of the file is freed on behalf of `cpu`.
     pub(super) fn split_file_page(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let Owner::File { file, index: base } = self.rmap.owner(head) else { unreachable!("it is of a file") };
-        for at in self.huge.page(head).pmds.clone() {
-            self.split_entry(at.space, at.vpn, phys);
-        }
+        self.split_entries(head, phys);
         if self.huge.page(head).ptes > 0 {
             subpages(head).for_each(|idx| self.unmap_everywhere(idx, phys));
         }

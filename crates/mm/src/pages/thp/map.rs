@@ -153,17 +153,20 @@ impl UsedPages {
     /// Counts the mappings by which a huge page was accessed, and forgets the accesses.
     pub(crate) fn take_huge_uses(&mut self, head: Idx, phys: &PhysMem<impl Tracer>) -> Uses {
         let mut uses = Uses::default();
-        for at in self.huge.page(head).pmds.clone() {
-            let huge = self.spaces.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
+        let Self { spaces, huge: pages, .. } = self;
+        for at in &pages.page(head).pmds {
+            let huge = spaces.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
             uses.young += u32::from(huge.pte.has(PteFlag::Young));
             huge.pte = huge.pte.with(PteFlag::Young, false);
         }
         if self.huge.page(head).ptes > 0 {
-            for at in subpages(head).flat_map(|idx| self.mappings_of(idx, phys).to_vec()).collect::<Vec<_>>() {
-                let Some(table) = self.spaces.living(at.space).table.table_mut(at.vpn) else { continue };
-                let pte = table.get(at.vpn);
-                uses.young += u32::from(pte.has(PteFlag::Young));
-                table.set(at.vpn, pte.with(PteFlag::Young, false));
+            for idx in subpages(head) {
+                for at in self.mappings_of(idx, phys).iter() {
+                    let Some(table) = self.spaces.living(at.space).table.table_mut(at.vpn) else { continue };
+                    let pte = table.get(at.vpn);
+                    uses.young += u32::from(pte.has(PteFlag::Young));
+                    table.set(at.vpn, pte.with(PteFlag::Young, false));
+                }
             }
         }
         uses

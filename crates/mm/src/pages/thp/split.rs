@@ -42,6 +42,13 @@ impl UsedPages {
         }
     }
 
+    /// Splits every huge mapping of the page that starts at `head`.
+    pub(super) fn split_entries(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+        while let Some(&at) = self.huge.page(head).pmds.last() {
+            self.split_entry(at.space, at.vpn, phys);
+        }
+    }
+
     /// Splits the huge mapping of a slot that an edge of a mapping is about to cut at `edge`.
     pub(crate) fn split_pmd_at_edge(&mut self, id: SpaceId, edge: Vpn, phys: &mut PhysMem<impl Tracer>) {
         if edge != edge.slot().start {
@@ -113,9 +120,7 @@ impl UsedPages {
             self.split_file_page(head, cpu, phys);
             return Ok(());
         }
-        for at in self.huge.page(head).pmds.clone() {
-            self.split_entry(at.space, at.vpn, phys);
-        }
+        self.split_entries(head, phys);
         self.huge.leave_queue(head, phys);
         // Every mapping is taken away while the page comes apart, and put back.
         let ptes = u64::from(self.huge.page(head).ptes);

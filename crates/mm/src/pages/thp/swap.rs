@@ -29,9 +29,7 @@ impl UsedPages {
 
     /// Replaces every entry that maps a huge page in the swap cache by slots, after a split of those that map all of it.
     pub(crate) fn unmap_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
-        for at in self.huge.page(head).pmds.clone() {
-            self.split_entry(at.space, at.vpn, phys);
-        }
+        self.split_entries(head, phys);
         let (mut dirty, before) = (false, self.huge.page(head).clone());
         for idx in subpages(head) {
             let mappings = self.rmap.own_mappings(idx);

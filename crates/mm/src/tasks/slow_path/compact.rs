@@ -6,6 +6,7 @@ use order9_units::{Order, Pfn};
 use crate::alloc_error::{AllocError, GaveUp};
 use crate::env::{CompactPriority, CompactResult};
 use crate::policy::{EarlyFail, FirstCompaction, StallCounts};
+use crate::tasks::slow_path::relief::Relief;
 use crate::tasks::slow_path::{Pressure, SlowPath};
 
 /// Result of compaction for the request.
@@ -14,7 +15,7 @@ pub(super) struct Outcome {
     pub(super) page: Option<Pfn>,
 }
 
-impl<E: Pressure> SlowPath<'_, E> {
+impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
     /// Compaction before any reclaim, for requests to which single pages are no help. `None`: go on.
     pub(super) async fn first_compaction(&mut self) -> Option<Result<Pfn, AllocError>> {
         let Request { order, gfp, .. } = self.search.request;
@@ -81,7 +82,7 @@ impl<E: Pressure> SlowPath<'_, E> {
     fn reclaim_helps(&self) -> bool {
         let flags = self.flags();
         self.zones().any(|zone| {
-            let reclaimable = self.env.reclaimable(zone.zone);
+            let reclaimable = R::reclaimable(self.env, zone.zone);
             self.env.with(|mm| mm.phys.reclaim_makes_suitable(zone.zone, reclaimable, self.search.class, &flags))
         })
     }
@@ -93,7 +94,7 @@ impl<E: Pressure> SlowPath<'_, E> {
             return Outcome { result: CompactResult::Skipped, page: None };
         }
         self.env.spend().await;
-        let compacted = self.env.compact(&request, priority).await;
+        let compacted = R::compact(self.env, &request, priority).await;
         let counts = match self.policy.slow_path.stall_counts {
             StallCounts::Tried => compacted.result > CompactResult::Deferred,
             StallCounts::All => true,

@@ -2,13 +2,16 @@
 //!
 //! [`alloc_pages`] is the whole of an allocation: the fast path, then reserves, compaction, reclaim, retries and the OOM
 //! killer, as far as the request's flags and the policy let it go. Control flow only: pages are taken by the walk of the
-//! fast path, reclaim and compaction are reached through [`Pressure`]. Every way to stop has a name ([`GaveUp`]).
+//! fast path, reclaim and compaction are reached through [`Relief`]. Every way to stop has a name ([`GaveUp`]).
 
 mod compact;
 mod pressure;
+mod relief;
 mod retry;
 #[cfg(test)]
 mod tests;
+
+use core::marker::PhantomData;
 
 use order9_frames::{AllocFlags, Gfp, Mark, NodeUse, Request, Reserve, Search, ZoneRef};
 use order9_units::{NodeMask, Pfn};
@@ -16,6 +19,7 @@ use order9_units::{NodeMask, Pfn};
 use crate::alloc_error::{AllocError, GaveUp};
 use crate::env::{CompactPriority, OomKill, TICK};
 use crate::policy::{Policy, RetryRule};
+use crate::tasks::slow_path::relief::{Engine, Relief};
 
 pub use pressure::{Effort, Pressure};
 
@@ -38,15 +42,22 @@ pub async fn alloc_pages<E: Pressure>(env: &E, request: &Request) -> Result<Pfn,
 /// # Errors
 /// [`AllocError`], with the reason to stop.
 pub async fn alloc_slow<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+    serve::<E, Engine>(env, request).await
+}
+
+async fn serve<E: Pressure, R: Relief<E>>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     match request.uses {
-        NodeUse::Ordinary | NodeUse::Interleaved => slow_path(env, request).await,
-        NodeUse::FastPathMask => slow_path(env, &Request { nodemask: None, uses: NodeUse::Ordinary, ..*request }).await,
+        NodeUse::Ordinary | NodeUse::Interleaved => slow_path::<E, R>(env, request).await,
+        NodeUse::FastPathMask => {
+            slow_path::<E, R>(env, &Request { nodemask: None, uses: NodeUse::Ordinary, ..*request }).await
+        }
         NodeUse::MaskFirst(then) => {
             let first = request.gfp.without(Gfp::DIRECT_RECLAIM).with(Gfp::NOWARN);
-            match slow_path(env, &Request { gfp: first, uses: NodeUse::Ordinary, ..*request }).await {
+            match slow_path::<E, R>(env, &Request { gfp: first, uses: NodeUse::Ordinary, ..*request }).await {
                 Ok(pfn) => Ok(pfn),
                 Err(_) => {
-                    beyond_mask(env, &Request { nodemask: Some(then), uses: NodeUse::Ordinary, ..*request }).await
+                    beyond_mask::<E, R>(env, &Request { nodemask: Some(then), uses: NodeUse::Ordinary, ..*request })
+                        .await
                 }
             }
         }
@@ -54,15 +65,15 @@ pub async fn alloc_slow<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, 
 }
 
 /// The second attempt of a request whose first nodes had nothing.
-async fn beyond_mask<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+async fn beyond_mask<E: Pressure, R: Relief<E>>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
     match env.with(|mm| mm.alloc_fast(request)) {
-        Err(AllocError::NoneAboveWatermark) => slow_path(env, request).await,
+        Err(AllocError::NoneAboveWatermark) => slow_path::<E, R>(env, request).await,
         decided => decided,
     }
 }
 
-async fn slow_path<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
-    let result = match SlowPath::new(env, request) {
+async fn slow_path<E: Pressure, R: Relief<E>>(env: &E, request: &Request) -> Result<Pfn, AllocError> {
+    let result = match SlowPath::<E, R>::new(env, request) {
         Ok(path) => match path.reclaim_nodes().await {
             Some(pfn) => Ok(pfn),
             None => path.run().await,
@@ -74,8 +85,9 @@ async fn slow_path<E: Pressure>(env: &E, request: &Request) -> Result<Pfn, Alloc
 }
 
 /// One request on its slow path.
-struct SlowPath<'e, E> {
+struct SlowPath<'e, E, R> {
     env: &'e E,
+    relief: PhantomData<R>,
     search: Search,
     policy: Policy,
     /// Effort of the next compaction.
@@ -97,13 +109,14 @@ pub(crate) enum Round {
     Stop(GaveUp),
 }
 
-impl<'e, E: Pressure> SlowPath<'e, E> {
+impl<'e, E: Pressure, R: Relief<E>> SlowPath<'e, E, R> {
     fn new(env: &'e E, request: &Request) -> Result<Self, AllocError> {
         let (search, policy, keeps_types_apart) = env.with(|mm| {
             (mm.phys.frames.search_for(request), mm.policy().clone(), mm.phys.frames.settings().defrag_mode)
         });
         Ok(Self {
             env,
+            relief: PhantomData,
             search: search?,
             policy,
             priority: CompactPriority::SyncLight,
@@ -129,7 +142,7 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
         for ZoneRef { zone, .. } in self.zones() {
             if self.env.with(|mm| mm.pages.is_node_reclaimed_first(&search, zone, &flags, &mm.phys)) {
                 self.env.spend().await;
-                self.env.reclaim_node(zone, &request).await;
+                R::reclaim_node(self.env, zone, &request).await;
             }
             let page = self.env.with(|mm| mm.pages.try_zone(&search, zone, &flags, &mut mm.phys));
             if page.is_some() {
@@ -219,7 +232,7 @@ impl<'e, E: Pressure> SlowPath<'e, E> {
     /// Direct reclaim, then another look: first as it is, then with cached and reserved pages returned.
     async fn reclaim(&mut self, flags: AllocFlags) -> (u64, Option<Pfn>) {
         self.env.spend().await;
-        let progress = self.env.reclaim(&self.search.request).await;
+        let progress = R::reclaim(self.env, &self.search.request).await;
         self.reclaimed += progress;
         if progress == 0 {
             return (0, None);

@@ -1,13 +1,8 @@
-//! Answers of a request to a shortage of memory: [`Pressure`]. The world only kills; all else is the engine's, and
-//! scripted by tests of the slow path.
+//! The world's part in a shortage of memory: [`Pressure`]. All else is the engine's ([`relief`](super::relief)).
 
 use order9_frames::Request;
 
-use crate::ZoneId;
-use crate::env::{CompactPriority, Compacted, OomKill, Stall};
-use crate::tasks::compaction::direct::try_to_compact_pages;
-use crate::tasks::reclaim::direct::direct_reclaim;
-use crate::tasks::reclaim::node_reclaim::reclaim_node;
+use crate::env::{OomKill, Stall};
 
 /// Work that a request does itself, before it gets memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +15,7 @@ pub enum Effort {
     Compact,
 }
 
-/// A task that can make room when memory is short.
+/// A task that may be in need of memory.
 pub trait Pressure: Stall + Sized {
     /// Tries to kill a task for memory.
     fn oom_kill(&self, request: &Request) -> impl Future<Output = OomKill>;
@@ -28,25 +23,5 @@ pub trait Pressure: Stall + Sized {
     /// Does such work of a request to its end; a world may time it.
     fn exert<R>(&self, _: Effort, work: impl Future<Output = R>) -> impl Future<Output = R> {
         work
-    }
-
-    /// Direct reclaim for `request`: pages freed, or 1 if it stopped because compaction can start.
-    fn reclaim(&self, request: &Request) -> impl Future<Output = u64> {
-        self.exert(Effort::Reclaim, direct_reclaim(self, request))
-    }
-
-    /// Reclaim of the node of `zone` before `request` goes on to another one; says whether it brought enough.
-    fn reclaim_node(&self, zone: ZoneId, request: &Request) -> impl Future<Output = bool> {
-        self.exert(Effort::ReclaimNode, reclaim_node(self, zone, request))
-    }
-
-    /// Direct compaction for `request` over its zonelist.
-    fn compact(&self, request: &Request, priority: CompactPriority) -> impl Future<Output = Compacted> {
-        self.exert(Effort::Compact, try_to_compact_pages(self, request, priority))
-    }
-
-    /// Pages of the zone that reclaim could free: file pages, and anonymous ones while there is swap space.
-    fn reclaimable(&self, zone: ZoneId) -> u64 {
-        self.with(|mm| mm.pages.reclaimable_pages(zone, &mm.phys))
     }
 }

@@ -7,6 +7,7 @@ use crate::alloc_error::GaveUp;
 use crate::env::{CompactPriority, CompactResult};
 use crate::policy::Withdrawn;
 use crate::suitable::compact_gap;
+use crate::tasks::slow_path::relief::Relief;
 use crate::tasks::slow_path::{Pressure, Round, SlowPath};
 use crate::trace::{CompactEvent, Event};
 
@@ -23,7 +24,7 @@ const fn max_compact_retries(order: Order) -> u32 {
     if order.is_costly() { MAX_COMPACT_RETRIES / 4 } else { MAX_COMPACT_RETRIES }
 }
 
-impl<E: Pressure> SlowPath<'_, E> {
+impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
     /// Whether some zone would pass its min mark if all that can be reclaimed were free.
     pub(super) async fn should_reclaim_retry(&mut self, progress: u64) -> bool {
         let Request { order, node, .. } = self.search.request;
@@ -37,7 +38,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         }
         let flags = self.flags();
         for zone in self.zones() {
-            let reclaimable = self.env.reclaimable(zone.zone);
+            let reclaimable = R::reclaimable(self.env, zone.zone);
             let passes = self.would_pass(zone, order, 0, reclaimable, &flags);
             self.trace_reclaim_retry(zone, reclaimable, passes);
             if !passes {
@@ -132,7 +133,7 @@ impl<E: Pressure> SlowPath<'_, E> {
         let gap = compact_gap(order);
         let share = u64::from(order.get().max(1));
         self.zones().any(|zone| {
-            let reclaimable = self.env.reclaimable(zone.zone) / share;
+            let reclaimable = R::reclaimable(self.env, zone.zone) / share;
             self.would_pass(zone, Order::ZERO, gap, reclaimable, &flags)
         })
     }
@@ -154,7 +155,7 @@ impl<E: Pressure> SlowPath<'_, E> {
     }
 
     /// Zones that may serve the request, in the order of the zonelist.
-    pub(super) fn zones(&self) -> impl Iterator<Item = ZoneRef> + use<'_, E> {
+    pub(super) fn zones(&self) -> impl Iterator<Item = ZoneRef> + use<'_, E, R> {
         let search = self.search;
         let mut at = search.first;
         core::iter::from_fn(move || {

@@ -15,7 +15,8 @@ use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, SpinLo
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
 use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;
-use crate::tasks::slow_path::{Pressure, alloc_pages};
+use crate::tasks::slow_path::relief::Relief;
+use crate::tasks::slow_path::{Pressure, serve};
 use crate::trace::NoTrace;
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
@@ -72,7 +73,10 @@ impl World {
     fn alloc(&self, order: u8, gfp: Gfp, task: Task) -> Result<Pfn, AllocError> {
         let request = Request { cpu: usize::MAX, ..Request::new(Order::new(order).expect("a small order"), gfp) };
         self.task.set(task);
-        run(alloc_pages(self, &request))
+        match self.with(|mm| mm.alloc_fast(&request)) {
+            Err(AllocError::NoneAboveWatermark) => run(serve::<Self, Scripted>(self, &request)),
+            decided => decided,
+        }
     }
 
     /// Why a request gave up.
@@ -141,27 +145,32 @@ impl Stall for World {
     }
 }
 
-impl Pressure for World {
-    async fn reclaim(&self, _: &Request) -> u64 {
-        self.say("reclaim");
-        self.release(self.reclaims);
-        self.reclaims
+/// Reclaim and compaction that answer as the test has said.
+enum Scripted {}
+
+impl Relief<World> for Scripted {
+    async fn reclaim(world: &World, _: &Request) -> u64 {
+        world.say("reclaim");
+        world.release(world.reclaims);
+        world.reclaims
     }
 
-    async fn reclaim_node(&self, zone: ZoneId, _: &Request) -> bool {
-        self.say(&format!("reclaim the node of zone {}", zone.index()));
+    async fn reclaim_node(world: &World, zone: ZoneId, _: &Request) -> bool {
+        world.say(&format!("reclaim the node of zone {}", zone.index()));
         false
     }
 
-    async fn compact(&self, _: &Request, priority: CompactPriority) -> Compacted {
-        self.say(&format!("compact {priority:?}"));
-        Compacted { result: self.compaction, captured: None }
+    async fn compact(world: &World, _: &Request, priority: CompactPriority) -> Compacted {
+        world.say(&format!("compact {priority:?}"));
+        Compacted { result: world.compaction, captured: None }
     }
 
-    fn reclaimable(&self, _: ZoneId) -> u64 {
-        self.reclaimable
+    fn reclaimable(world: &World, _: ZoneId) -> u64 {
+        world.reclaimable
     }
+}
 
+impl Pressure for World {
     async fn oom_kill(&self, _: &Request) -> OomKill {
         self.say("kill");
         if self.kill == OomKill::Killed {

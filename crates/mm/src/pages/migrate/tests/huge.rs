@@ -6,8 +6,8 @@ use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::super::MigrateReason;
 use super::{CPU, World, address};
+use crate::env::OomKill;
 use crate::env::alone::run;
-use crate::env::{CompactPriority, CompactResult, Compacted, OomKill};
 use crate::mempolicy::{Movable, PageMove};
 use crate::policy::Policy;
 use crate::space::{Access, Errno, FaultStep, MmapRequest, Place, Prot, SpaceId, VirtAddr};
@@ -15,7 +15,7 @@ use crate::tasks::mempolicy::move_pages::move_pages;
 use crate::tasks::migrate::place_pages::offline_pages;
 use crate::thp::HugeEnabled;
 use crate::trace::Event;
-use crate::{Gfp, Layout, NodeSpec, Pressure, Request, ZoneId, ZoneSpec};
+use crate::{Gfp, Layout, NodeSpec, Pressure, Request, ZoneSpec};
 
 const NEAR: NodeId = NodeId(0);
 const FAR: NodeId = NodeId(1);
@@ -24,18 +24,6 @@ const HUGE: u64 = 512;
 
 /// Nothing but free memory can be had.
 impl Pressure for World {
-    async fn reclaim(&self, _: &Request) -> u64 {
-        0
-    }
-
-    async fn reclaim_node(&self, _: ZoneId, _: &Request) -> bool {
-        false
-    }
-
-    async fn compact(&self, _: &Request, _: CompactPriority) -> Compacted {
-        Compacted { result: CompactResult::Skipped, captured: None }
-    }
-
     async fn oom_kill(&self, _: &Request) -> OomKill {
         OomKill::NoVictim
     }
