@@ -9,7 +9,7 @@ mod stopwatch;
 use std::cell::RefCell;
 
 use alone::Alone;
-use order9_mm::policy::{BlockSearch, Policy, TargetStride};
+use order9_mm::policy::{Policy, SourceSearch, TargetSearch, TargetStride};
 use order9_mm::tasks::compact_node;
 use order9_mm::{Contents, Mm};
 use order9_units::{Bytes, NodeId, Order, PAGEBLOCK_PAGES, Pages, PfnRange};
@@ -42,8 +42,8 @@ fn scanned(movable: Bytes, counted: fn(&order9_mm::compaction::CompactTotals) ->
 
 fn engine(movable: Pages) -> Mm {
     let mut policy = Policy::default();
-    policy.compaction.source_search = BlockSearch::Linear;
-    policy.compaction.target_search = BlockSearch::Linear;
+    policy.compaction.source_search = SourceSearch::Linear;
+    policy.compaction.target_search = TargetSearch::Linear;
     policy.compaction.target_stride = TargetStride::One;
     let memory = Bytes::from_gib(2);
     let mut builder = alone::builder(memory, policy);

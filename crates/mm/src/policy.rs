@@ -12,7 +12,9 @@ pub(crate) mod reclaim;
 mod slow_path;
 mod thp;
 
-pub use compaction::{Background, BlockSearch, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
+pub use compaction::{
+    Background, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, SourceSearch, TargetSearch, TargetStride,
+};
 pub use locks::MmapLock;
 pub use mempolicy::MempolicyInterface;
 pub use numa_balancing::{NumaBalancingPolicy, ScanSlowsDown, ScanSpares, ScanVmas};

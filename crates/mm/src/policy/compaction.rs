@@ -8,9 +8,9 @@ pub struct CompactionPolicy {
     /// A request that may not reclaim wakes kcompactd of nodes on which kswapd has nothing to do. 4.17+.
     pub wake_when_balanced: bool,
     /// Search of a run for pages to move.
-    pub source_search: BlockSearch,
+    pub source_search: SourceSearch,
     /// Search of a run for free frames to move pages to.
-    pub target_search: BlockSearch,
+    pub target_search: TargetSearch,
     /// Step of the linear free scanner.
     pub target_stride: TargetStride,
     /// A page with private data of a file without migration handler fails at once in asynchronous mode. 5.1+.
@@ -79,7 +79,7 @@ impl CompactionPolicy {
     /// Whether runs choose pageblocks by the index.
     #[must_use]
     pub fn uses_index(&self) -> bool {
-        self.source_search == BlockSearch::Index && self.target_search == BlockSearch::Index
+        self.source_search == SourceSearch::Index && self.target_search == TargetSearch::Index
     }
 }
 
@@ -92,14 +92,25 @@ pub enum Background {
     Kcompactd,
 }
 
-/// Search for the pageblock to work on next.
+/// Search for the pageblock to take pages from next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockSearch {
+pub enum SourceSearch {
     /// By address. Up to 5.0.
     Linear,
     /// Among the blocks of the free lists, then by address. 5.1+.
     FreeLists,
     /// By an index of what every pageblock would cost to empty; order9's own.
+    Index,
+}
+
+/// Search for free frames to move pages to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetSearch {
+    /// By address. Up to 5.0.
+    Linear,
+    /// On the free lists, then by address. 5.1+.
+    FreeLists,
+    /// In the fullest pageblocks, by an index; order9's own.
     Index,
 }
 
@@ -146,8 +157,8 @@ impl Default for CompactionPolicy {
         Self {
             background: Background::Kcompactd,
             wake_when_balanced: true,
-            source_search: BlockSearch::FreeLists,
-            target_search: BlockSearch::FreeLists,
+            source_search: SourceSearch::FreeLists,
+            target_search: TargetSearch::FreeLists,
             target_stride: TargetStride::Adaptive,
             nohandler_fail_fast: true,
             finish_block_always: true,

@@ -1,6 +1,6 @@
 //! Switches of compaction.
 
-use order9_mm::policy::{Background, BlockSearch, DrainMark, ProactiveBackoff, SkipReset, TargetStride};
+use order9_mm::policy::{Background, DrainMark, ProactiveBackoff, SkipReset, SourceSearch, TargetSearch, TargetStride};
 
 use crate::switch::{Case, Switch, Value, Values};
 
@@ -25,22 +25,22 @@ pub(super) static SWITCHES: &[Switch] = &[
         compaction.source_search,
         "How a run finds the pageblock to take pages from",
         "pages to move are looked for",
-        BlockSearch::Linear: "linear",
+        SourceSearch::Linear: "linear",
             "by address", "up to 5.0";
-        BlockSearch::FreeLists: "free_lists",
+        SourceSearch::FreeLists: "free_lists",
             "in pageblocks that have blocks on free lists, then by address", "5.1+";
-        BlockSearch::Index: "index",
+        SourceSearch::Index: "index",
             "in the pageblock that costs least to empty", "order9";
     ),
     choice!(
         compaction.target_search,
         "How a run finds free frames to move pages to",
         "free frames are looked for",
-        BlockSearch::Linear: "linear",
+        TargetSearch::Linear: "linear",
             "by address", "up to 5.0";
-        BlockSearch::FreeLists: "free_lists",
+        TargetSearch::FreeLists: "free_lists",
             "on free lists, then by address", "5.1+";
-        BlockSearch::Index: "index",
+        TargetSearch::Index: "index",
             "in the fullest pageblocks", "order9";
     ),
     choice!(

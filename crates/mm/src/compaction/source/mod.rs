@@ -21,7 +21,7 @@ use crate::lru_list::LruType;
 use crate::migrate_reason::MigrateMode;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::policy::BlockSearch;
+use crate::policy::SourceSearch;
 use crate::trace::Tracer;
 
 /// Pageblock chosen as a source.
@@ -115,8 +115,8 @@ impl Compaction {
 
     fn choose_source(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Option<Source> {
         match phys.policy.compaction.source_search {
-            BlockSearch::Linear => None,
-            BlockSearch::FreeLists | BlockSearch::Index => fast_find_migrateblock(phys, self, run),
+            SourceSearch::Linear => None,
+            SourceSearch::FreeLists | SourceSearch::Index => fast_find_migrateblock(phys, self, run),
         }
     }
 
@@ -131,7 +131,7 @@ impl Compaction {
         let Some(idx) = phys.block_in_zone(run, end - BLOCK) else { return false };
         // A pageblock is scanned in several parts: the run that marks it at the first goes on with the others.
         let policy = &phys.policy.compaction;
-        let marks = policy.source_private || policy.source_search != BlockSearch::Linear;
+        let marks = policy.source_private || policy.source_search != SourceSearch::Linear;
         let tests_hint = !run.fast_found_block && (at.is_aligned(Order::PAGEBLOCK) || !marks);
         let early = phys.policy.compaction.skip_huge_block_early;
         let suits = match self.reason_to_skip(run, idx.block(), tests_hint, phys) {

@@ -13,7 +13,7 @@ use crate::compaction::target::free_lists::fast_isolate_freepages;
 use crate::compaction::{BLOCK, CLUSTER, Compaction};
 use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
-use crate::policy::{BlockSearch, TargetStride};
+use crate::policy::{TargetSearch, TargetStride};
 use crate::trace::Tracer;
 
 impl Compaction {
@@ -26,8 +26,8 @@ impl Compaction {
             return;
         }
         match phys.policy.compaction.target_search {
-            BlockSearch::Linear => {}
-            BlockSearch::FreeLists | BlockSearch::Index => fast_isolate_freepages(phys, self, run),
+            TargetSearch::Linear => {}
+            TargetSearch::FreeLists | TargetSearch::Index => fast_isolate_freepages(phys, self, run),
         }
         if run.freepages.is_empty() {
             self.scan_for_targets(run, phys);

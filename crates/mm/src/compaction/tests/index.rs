@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use crate::policy::{AllocPolicy, BlockSearch, Policy};
+use crate::policy::{AllocPolicy, Policy, SourceSearch, TargetSearch};
 use crate::slab::tests::Random;
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, Request, ZoneSpec};
 
@@ -15,7 +15,7 @@ const FRAMES: u64 = 24 * 512 + 100;
 
 fn machine(change: impl FnOnce(&mut Policy)) -> Mm {
     let mut policy = Policy::default();
-    (policy.compaction.source_search, policy.compaction.target_search) = (BlockSearch::Index, BlockSearch::Index);
+    (policy.compaction.source_search, policy.compaction.target_search) = (SourceSearch::Index, TargetSearch::Index);
     change(&mut policy);
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],

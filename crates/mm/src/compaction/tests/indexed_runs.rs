@@ -16,8 +16,8 @@ const HUGE: u64 = 512;
 pub(super) fn indexed() -> Policy {
     let mut policy = classic();
     policy.compaction = CompactionPolicy {
-        source_search: BlockSearch::Index,
-        target_search: BlockSearch::Index,
+        source_search: SourceSearch::Index,
+        target_search: TargetSearch::Index,
         capture: true,
         isolate_ignores_boost: true,
         ..policy.compaction

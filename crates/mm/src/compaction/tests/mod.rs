@@ -20,7 +20,7 @@ use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 use super::CompactTotals;
 use crate::env::alone::run;
 use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until};
-use crate::policy::{BlockSearch, CompactionPolicy, DrainMark, Policy, SkipReset, TargetStride};
+use crate::policy::{CompactionPolicy, DrainMark, Policy, SkipReset, SourceSearch, TargetSearch, TargetStride};
 use crate::reclaim::PageWrite;
 use crate::tasks::compaction::direct::try_to_compact_pages;
 use crate::trace::{CompactEvent, Event};
@@ -67,8 +67,8 @@ fn classic() -> Policy {
     let mut policy = Policy::default();
     policy.frames.watermark.scale_factor = None;
     policy.compaction = CompactionPolicy {
-        source_search: BlockSearch::Linear,
-        target_search: BlockSearch::Linear,
+        source_search: SourceSearch::Linear,
+        target_search: TargetSearch::Linear,
         target_stride: TargetStride::One,
         nohandler_fail_fast: false,
         finish_block_always: false,

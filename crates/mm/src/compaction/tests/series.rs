@@ -60,7 +60,7 @@ fn one_is_half_free() -> Vec<F> {
 fn rule_9_begins_with_the_pageblock_that_is_free_in_part() {
     let (linear, result) = run(classic(), &one_is_half_free());
     assert_eq!((result, linear.moved()), (CompactResult::Success, 512));
-    let (fast, result) = run(classic_with(|rules| rules.source_search = BlockSearch::FreeLists), &one_is_half_free());
+    let (fast, result) = run(classic_with(|rules| rules.source_search = SourceSearch::FreeLists), &one_is_half_free());
     assert_eq!((result, fast.moved(), fast.ends().0), (CompactResult::Success, 256, 3 * HUGE));
     assert_eq!(fast.totals().migrate_scanned, 1 + 1 + 256, "an entry, the free block, and the pages");
 }
@@ -69,7 +69,7 @@ fn rule_9_begins_with_the_pageblock_that_is_free_in_part() {
 fn rule_9_is_wasted_where_its_mark_is_taken_for_another_run() {
     for (wasted, moved) in [(false, 256), (true, 512)] {
         let policy = classic_with(|rules| {
-            (rules.source_search, rules.source_private) = (BlockSearch::FreeLists, true);
+            (rules.source_search, rules.source_private) = (SourceSearch::FreeLists, true);
             rules.fast_source_wasted = wasted;
         });
         let (world, result) = run(policy, &one_is_half_free());
@@ -120,7 +120,7 @@ fn rule_11_takes_targets_from_the_lists() {
         (world, result)
     };
     let (linear, _) = run(classic());
-    let (fast, result) = run(classic_with(|rules| rules.target_search = BlockSearch::FreeLists));
+    let (fast, result) = run(classic_with(|rules| rules.target_search = TargetSearch::FreeLists));
     assert_eq!((result, fast.moved()), (CompactResult::Success, linear.moved()));
     assert_eq!(linear.totals().free_scanned, 3 * HUGE + 1 + 256 + 1, "three and a half pageblocks in vain");
     assert!(fast.totals().free_scanned <= 10, "{:?}", fast.totals());
@@ -256,9 +256,9 @@ fn every_step_of_the_series_makes_a_block_of_the_worked_example() {
         |rules| rules.nohandler_fail_fast = true,
         |rules| rules.finish_block_always = true,
         |rules| rules.isolate_ignores_boost = true,
-        |rules| rules.source_search = BlockSearch::FreeLists,
+        |rules| rules.source_search = SourceSearch::FreeLists,
         |rules| (rules.source_private, rules.private_aligned_only, rules.cached_migrate_overshoot) = (true, true, true),
-        |rules| (rules.target_search, rules.target_limit_min) = (BlockSearch::FreeLists, true),
+        |rules| (rules.target_search, rules.target_limit_min) = (TargetSearch::FreeLists, true),
         |rules| rules.rescan_whole_block = true,
         |rules| rules.contention_finish_block = true,
         |rules| rules.skip_huge_block_early = true,
@@ -275,7 +275,7 @@ fn every_step_of_the_series_makes_a_block_of_the_worked_example() {
             for priority in [CompactPriority::Async, CompactPriority::SyncLight, CompactPriority::SyncFull] {
                 // Samples alone see too few of the free frames of so small a zone.
                 let samples = policy.compaction.target_stride == TargetStride::Adaptive
-                    && policy.compaction.target_search == BlockSearch::Linear;
+                    && policy.compaction.target_search == TargetSearch::Linear;
                 if samples && priority == CompactPriority::Async {
                     continue;
                 }

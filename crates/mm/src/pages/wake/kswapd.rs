@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::Mm;
     use crate::kswapd::Pass;
-    use crate::policy::{BlockSearch, LruScope, Policy};
+    use crate::policy::{LruScope, Policy, SourceSearch, TargetSearch};
     use crate::{Contents, Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
 
     const NODE: NodeId = NodeId(0);
@@ -351,8 +351,8 @@ mod tests {
             ..Layout::default()
         };
         let mut policy = Policy::default();
-        policy.compaction.source_search = BlockSearch::Index;
-        policy.compaction.target_search = BlockSearch::Index;
+        policy.compaction.source_search = SourceSearch::Index;
+        policy.compaction.target_search = TargetSearch::Index;
         let balanced = |every: u64| {
             let mut builder = MmBuilder::new(&layout, policy.clone()).expect("the layout is sound").min_free_kbytes(40);
             // In DMA32 every pageblock keeps a page of the kernel; of Normal some pages are free, of the rest all could move.
