@@ -213,10 +213,11 @@ fn all_notes(stored: &[Stored<'_>], columns: &[Column<'_>]) -> Vec<String> {
     let is_shown = |run: &&Run| columns.iter().any(|(_, runs)| runs.iter().any(|shown| std::ptr::eq(*shown, *run)));
     let of = |stored_: &Stored<'_>| {
         let place = if stored.len() > 1 { format!("{}: ", order9_escape::path(stored_.path)) } else { String::new() };
-        let runs = stored_.loaded.runs.iter().filter(is_shown);
-        let notes = notes(&stored_.loaded.manifest.inputs, runs.clone());
-        let unended =
-            runs.filter_map(|run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?)));
+        let runs: Vec<&Run> = stored_.loaded.runs.iter().filter(is_shown).collect();
+        let notes = notes(&stored_.loaded.manifest.inputs, &runs);
+        let unended = runs
+            .iter()
+            .filter_map(|run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?)));
         unended.chain(notes).map(|note| format!("{place}{note}")).collect::<Vec<_>>()
     };
     let first = &stored[0].loaded.manifest.inputs;

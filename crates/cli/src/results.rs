@@ -69,7 +69,7 @@ impl Results {
         };
         let of_runs = match plan.ablation {
             Some(_) => ablation_notes(plan, experiment),
-            None => notes(&experiment.inputs, experiment.runs.iter()),
+            None => notes(&experiment.inputs, &experiment.runs.iter().collect::<Vec<_>>()),
         };
         Self {
             tables: Tables::of(plan, experiment, layout),

@@ -100,7 +100,7 @@ pub fn ablation_report(plan: &Plan, ablation: &Ablation, experiment: &Experiment
 #[must_use]
 pub fn ablation_notes(plan: &Plan, experiment: &Experiment) -> Vec<String> {
     let runs = plan.cells().take_while(|cell| cell.policy < WHOLE).count();
-    notes(&experiment.inputs, experiment.runs[..runs].iter())
+    notes(&experiment.inputs, &experiment.runs[..runs].iter().collect::<Vec<_>>())
 }
 
 /// The runs of one policy; nothing if one of them did not come to its end, and so did less than others.

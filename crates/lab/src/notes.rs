@@ -7,11 +7,11 @@ use order9_record::{Inputs, Policy, Run};
 /// Notes of several runs, each once, with the policies that it is about. What the policy of one of these runs needs and the
 /// engine does not have comes last, one note for all of it: `order9 policies show` says what each would do.
 #[must_use]
-pub fn notes<'a>(inputs: &Inputs, runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<String> {
-    let with_runs = |policy: &&Policy| runs.clone().any(|run| run.policy == policy.title);
+pub fn notes(inputs: &Inputs, runs: &[&Run]) -> Vec<String> {
+    let with_runs = |policy: &&Policy| runs.iter().any(|run| run.policy == policy.title);
     let policies: Vec<&Policy> = inputs.policies.iter().filter(with_runs).collect();
     let mut said: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for run in runs.clone() {
+    for run in runs {
         let needs = policies.iter().find(|policy| policy.title == run.policy).map(|policy| &policy.needs);
         let keys: Vec<&str> = needs.into_iter().flatten().filter_map(|need| need.split(' ').next()).collect();
         for note in run.notes.iter().filter(|note| !keys.iter().any(|key| note.starts_with(key))) {

@@ -9,7 +9,7 @@ use crate::tasks::reclaim::direct::direct_reclaim;
 use crate::tasks::reclaim::node_reclaim::reclaim_node;
 use crate::tasks::slow_path::{Effort, Pressure};
 
-/// What the slow path does about a shortage of memory.
+/// Means of the slow path against a shortage of memory.
 pub(super) trait Relief<E> {
     /// Direct reclaim for `request`: pages freed, or 1 if it stopped because compaction can start.
     fn reclaim(env: &E, request: &Request) -> impl Future<Output = u64>;
