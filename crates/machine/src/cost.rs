@@ -3,6 +3,7 @@
 //! Key types: [`Prices`] (time per unit of each kind of work), [`PriceInfo`] (key, unit and meaning of each price: [`PRICES`] names them all). Values come from
 //! files (`machines/*.toml`), where each has its source. Never knows what a price should be.
 
+use order9_mm::env::SpinLock;
 use order9_mm::{FrameWork, LruLockWork, Work, WorkDone, ZoneLockWork};
 use order9_units::Nanos;
 
@@ -212,6 +213,19 @@ impl Prices {
             + self.lru_scan.times(scanned)
             + self.isolate_page.times(isolated)
             + self.batched(work)
+    }
+
+    /// Prices of work under locks that others of their kind were taken after.
+    #[inline]
+    #[must_use]
+    pub fn of_earlier_locks(&self, done: &WorkDone<'_>) -> Vec<(SpinLock, Picos)> {
+        // Said first, since nearly no step takes two locks of a kind, and building no list costs as much as the other prices.
+        if done.other_zones.is_empty() && done.other_nodes.is_empty() {
+            return Vec::new();
+        }
+        let zones = done.other_zones.iter().map(|(zone, work)| (SpinLock::Zone(*zone), self.of_zone_lock(work)));
+        let nodes = done.other_nodes.iter().map(|(node, work)| (SpinLock::Lru(*node), self.of_lru_lock(work)));
+        zones.chain(nodes).collect()
     }
 
     /// Each page of a batch takes one of the two list operations of an isolation.

@@ -75,15 +75,12 @@ impl Thread {
             return AtOnce::Stopped(None);
         }
         let cpu = self.cpu();
-        let (step, bill) = self.kernel.with(|mm| {
-            let step = mm.touch(self.task, rest.start.addr(), access, cpu);
-            match step {
-                FaultStep::Hit | FaultStep::Done => (step, Some(self.kernel.bill_of(mm, 0))),
-                step => (step, None),
-            }
-        });
-        *faulting = step == FaultStep::Done;
-        let Some(bill) = bill else { return AtOnce::Stopped(Some(step)) };
+        let step = self.kernel.with(|mm| mm.touch(self.task, rest.start.addr(), access, cpu));
+        *faulting = matches!(step, FaultStep::Done);
+        if !matches!(step, FaultStep::Hit | FaultStep::Done) {
+            return AtOnce::Stopped(Some(step));
+        }
+        let bill = self.kernel.bill(0);
         let price = self.first_access(rest.start, pass);
         rest.start = rest.start + Pages::new(1);
         match bill.without_locks() {

@@ -241,19 +241,11 @@ impl Kernel {
     /// Bill of the engine's work since the last call.
     #[inline]
     pub(crate) fn bill(&self, others: u64) -> Bill {
-        self.bill_of(&mut self.engine.borrow_mut(), others)
-    }
-
-    /// Bill of the engine's work since the last call, within a step on the engine.
-    #[inline]
-    pub(crate) fn bill_of(&self, engine: &mut Engine, others: u64) -> Bill {
-        engine.settle_work(|done| {
+        self.engine.borrow_mut().settle_work(|done| {
             let prices = &self.prices;
-            let zones = done.other_zones.iter().map(|(zone, work)| (SpinLock::Zone(*zone), prices.of_zone_lock(work)));
-            let nodes = done.other_nodes.iter().map(|(node, work)| (SpinLock::Lru(*node), prices.of_lru_lock(work)));
             let ipis = if others > 0 { prices.tlb_ipi.times(done.rest.tlb_flushes * others) } else { Picos::ZERO };
             Bill {
-                earlier: zones.chain(nodes).collect(),
+                earlier: prices.of_earlier_locks(&done),
                 zone: (done.zone, prices.of_zone_lock(&done.frames.locked)),
                 lru: (done.node, prices.of_lru_lock(done.lru)),
                 unlocked: prices.of_unlocked(&done) + ipis,

@@ -360,10 +360,10 @@ impl Pair {
             let page = self.page_for(&fault); // Read from swap at once.
             step = self.mm.fault_go_on(&fault, page, CPU);
         }
-        self.judge(at, vpn, access, step);
+        self.judge(at, vpn, access, &step);
     }
 
-    fn judge(&mut self, at: usize, vpn: u64, access: Access, step: FaultStep) {
+    fn judge(&mut self, at: usize, vpn: u64, access: Access, step: &FaultStep) {
         let outcome = match step {
             FaultStep::Hit | FaultStep::Done => Outcome::Ok,
             FaultStep::Segv => Outcome::Segv,

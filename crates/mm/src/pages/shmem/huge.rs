@@ -231,6 +231,6 @@ impl<T: Tracer> PhysMem<T> {
     pub(crate) fn refuse_huge_file_page(&mut self, fault: &Fault, file: FileId, index: u64) -> FaultStep {
         self.counters.thp_file_fallback += 1;
         let need = Need::FilePage(file, index);
-        FaultStep::NeedPage(Fault { need, gfp: need.gfp(), ..*fault })
+        FaultStep::NeedPage(Fault { need, gfp: need.gfp(), search: None, ..*fault })
     }
 }

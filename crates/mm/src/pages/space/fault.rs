@@ -3,6 +3,8 @@
 //! Key types: [`FaultStep`] (next step of an access), [`Fault`] (an access that waits for a page), [`Need`] (use of the page).
 //! The engine's answer to a fault is in `resolve`.
 
+use alloc::boxed::Box;
+
 use order9_frames::{Gfp, Request};
 use order9_units::{NodeId, Order, Pfn};
 
@@ -24,7 +26,7 @@ pub enum Access {
 }
 
 /// Next step of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultStep {
     /// The page table allowed it: there was no fault.
     Hit,
@@ -87,7 +89,7 @@ pub enum Need {
 }
 
 /// An access that waits for a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub(crate) space: SpaceId,
     /// The task of the space that made the access.
@@ -99,8 +101,9 @@ pub struct Fault {
     pub(crate) gfp: Gfp,
     /// Node of the CPU that faulted: where the page is wanted.
     pub(crate) local: NodeId,
-    /// The attempt at a huge page that was come to, whose nodes and flags are those of the allocation.
-    pub(crate) search: Option<HugeSearch>,
+    /// The attempt at a huge page that was come to, whose nodes and flags are those of the allocation. Boxed, since most
+    /// faults have none, and every step of a fault moves it.
+    pub(crate) search: Option<Box<HugeSearch>>,
     /// The entry as the first step saw it.
     pub(crate) seen: Pte,
     /// The mappings as the first step saw them.
@@ -161,7 +164,7 @@ impl Fault {
     /// The allocation to make for a program that runs on `cpu` now, where no memory policy is in force.
     #[must_use]
     pub fn request(&self, cpu: usize) -> Request {
-        match self.search {
+        match &self.search {
             Some(search) => search.request(cpu),
             None => Request { node: self.local, cpu, ..Request::new(self.need.order(), self.gfp) },
         }

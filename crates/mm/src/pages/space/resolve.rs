@@ -74,9 +74,17 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
-        let mut step = self.take_page(fault, page, cpu, phys);
-        phys.count_fault(&mut step, fault.counted);
-        step
+        match self.take_page(fault, page, cpu, phys) {
+            // Said apart: to move a step costs as much as to map the page.
+            FaultStep::Done => {
+                phys.counters.pgfault += u64::from(!fault.counted);
+                FaultStep::Done
+            }
+            mut step => {
+                phys.count_fault(&mut step, fault.counted);
+                step
+            }
+        }
     }
 
     #[inline]
@@ -146,17 +154,21 @@ impl UsedPages {
 
     #[inline]
     pub(crate) fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        if let FaultStep::NeedPool(fault) = step {
-            step = self.hugetlb_fault(&fault, fault.local, cpu, phys);
+        if let FaultStep::NeedPool(fault) = &step {
+            step = self.hugetlb_fault(fault, fault.local, cpu, phys);
         }
-        while let FaultStep::NeedPage(fault) = step
+        while let FaultStep::NeedPage(fault) = &step
             && !matches!(fault.need, Need::SwapIn(_))
         {
-            let request = self.fault_request(&fault, cpu, phys);
+            let request = self.fault_request(fault, cpu, phys);
             step = match self.alloc_fast(&request, phys) {
-                Ok(page) => self.fault_finish(&fault, page, cpu, phys),
-                Err(_) if fault.search.is_some_and(|search| search.attempt.is_fleeting()) => {
-                    self.refuse(&fault, cpu, phys)
+                Ok(page) => match self.fault_finish(fault, page, cpu, phys) {
+                    // Said apart: to move a step costs as much as the rest of this.
+                    FaultStep::Done => return FaultStep::Done,
+                    next => next,
+                },
+                Err(_) if fault.search.as_ref().is_some_and(|search| search.attempt.is_fleeting()) => {
+                    self.refuse(fault, cpu, phys)
                 }
                 Err(_) => break,
             };

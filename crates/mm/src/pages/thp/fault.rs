@@ -1,5 +1,7 @@
 //! Faults that may be served with a huge page: who is eligible, what is needed, and what happens where it cannot be had.
 
+use alloc::boxed::Box;
+
 use order9_frames::{Gfp, Idx};
 use order9_units::NodeId;
 
@@ -66,6 +68,7 @@ impl Spaces {
                 seen,
                 gfp: Gfp::GFP_HIGHUSER_MOVABLE,
                 whole_slot: Some(fault.whole_slot.unwrap_or(fault.vpn)),
+                search: None,
                 ..*fault
             });
         }
@@ -108,7 +111,7 @@ impl UsedPages {
             self.spaces.living(fault.space).vmas.set_touched(fault.vpn);
         }
         self.huge.khugepaged_register(fault.space, phys);
-        let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, ..fault });
+        let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, search: None, ..fault });
         if self.spaces.living(fault.space).spare_table.is_none() {
             return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);
         }
@@ -156,13 +159,13 @@ impl UsedPages {
         search: Option<HugeSearch>,
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
-        let need = match (search, fault.need) {
+        let need = match (&search, fault.need) {
             (None, _) => return self.resolve_refused(&Fault { search: None, ..*fault }, phys),
             (Some(search), _) if search.is_for_base() => Need::BaseFirst,
             (Some(_), Need::BaseFirst) => Need::HugePage,
             (Some(_), need) => need,
         };
-        FaultStep::NeedPage(Fault { need, search, ..*fault })
+        FaultStep::NeedPage(Fault { need, search: search.map(Box::new), ..*fault })
     }
 
     /// An access to a slot with a huge mapping that this does not allow, though the mapping of memory does.
@@ -226,14 +229,14 @@ impl UsedPages {
 
     /// Refuses a huge page to a fault without any allocation.
     pub(crate) fn refuse(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        let mut step = match (fault.need, fault.search) {
+        let mut step = match (fault.need, &fault.search) {
             (Need::Surplus, _) => {
                 self.hugetlb_give_surplus(None, phys);
                 self.hugetlb_refused(fault, cpu, phys)
             }
             (_, None) => self.resolve_refused(fault, phys),
             (_, Some(search)) => {
-                let next = self.go_on_searching(&search, phys);
+                let next = self.go_on_searching(search, phys);
                 self.attempt(fault, next, phys)
             }
         };
@@ -258,7 +261,12 @@ impl UsedPages {
         }
         phys.counters.thp_fault_fallback += 1;
         if !self.spaces.has_table(fault) && !self.install_spare_table(fault) {
-            return FaultStep::NeedPage(Fault { need: Need::PageTable, gfp: Gfp::GFP_PGTABLE_USER, ..*fault });
+            return FaultStep::NeedPage(Fault {
+                need: Need::PageTable,
+                gfp: Gfp::GFP_PGTABLE_USER,
+                search: None,
+                ..*fault
+            });
         }
         self.resolve_again(fault, phys)
     }

@@ -24,7 +24,7 @@ impl Pair {
         if step == FaultStep::Retry {
             self.touch(at, vpn, access);
         } else {
-            self.judge(at, vpn, access, step);
+            self.judge(at, vpn, access, &step);
         }
     }
 

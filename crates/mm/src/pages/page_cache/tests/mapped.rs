@@ -56,11 +56,11 @@ impl Mapped {
 fn a_fault_waits_for_the_read_of_its_page() {
     let mut mapped = Mapped::new(false, Prot::READ);
     let file = mapped.file;
-    let missing = FaultStep::NeedRead { file, index: 3 };
-    assert_eq!((mapped.touch(3, Access::Read), mapped.mm.counters().pgmajfault), (missing, 1));
+    let missing = || FaultStep::NeedRead { file, index: 3 };
+    assert_eq!((mapped.touch(3, Access::Read), mapped.mm.counters().pgmajfault), (missing(), 1));
     let pfn = page(&mut mapped.mm);
     assert_eq!(mapped.mm.add_to_page_cache(file, 3, pfn, 0), Ok(Added::New(None)));
-    assert_eq!((mapped.touch(3, Access::Read), mapped.mm.counters().pgmajfault), (missing, 1), "it is being read");
+    assert_eq!((mapped.touch(3, Access::Read), mapped.mm.counters().pgmajfault), (missing(), 1), "it is being read");
     mapped.mm.end_page_read(file, 3, Pages::new(1), 0);
     read_pages(&mut mapped.mm, file, 5, 1);
     assert_eq!((mapped.touch(3, Access::Read), mapped.mm.counters().pgfault), (FaultStep::Done, 1));

@@ -3,7 +3,7 @@
 use order9_units::Order;
 
 use super::{
-    CPU, HUGE, HugeEnabled, access, at, boot, checked, events, fork, frame, is_huge, map, no_page, program, read, write,
+    CPU, HUGE, HugeEnabled, access, at, boot, checked, events, fork, frame, is_huge, map, program, read, write,
 };
 use crate::policy::{HugeCow, Policy, ZeroWrite};
 use crate::space::{Access, FaultStep, Madvise, Need, PageView, Prot};
@@ -232,10 +232,11 @@ fn who_may_reclaim_for_a_huge_page_asks_so() {
     mm.madvise(space, at(HUGE), super::pages(HUGE), Madvise::HugePage, CPU).unwrap();
     for (page, direct) in [(0, false), (HUGE, true)] {
         let mut step = mm.fault_begin(space, at(page), Access::Write, CPU);
-        if no_page(step) == Some(Need::Deposit) {
-            let FaultStep::NeedPage(fault) = step else { unreachable!() };
+        if let FaultStep::NeedPage(fault) = &step
+            && fault.need() == Need::Deposit
+        {
             let table = mm.alloc_fast(&fault.request(CPU)).unwrap();
-            step = mm.fault_finish(&fault, table, CPU);
+            step = mm.fault_finish(fault, table, CPU);
         }
         let FaultStep::NeedPage(fault) = step else { panic!("{step:?}") };
         let request = fault.request(CPU);

@@ -73,14 +73,14 @@ fn checked(mm: &Mm) {
 /// An access with all that it needs; `huge` says whether there are huge pages.
 fn access(mm: &mut Mm, space: SpaceId, addr: VirtAddr, access: Access, huge: bool) -> FaultStep {
     let mut step = mm.fault_begin(space, addr, access, CPU);
-    while let FaultStep::NeedPage(fault) = step {
+    while let FaultStep::NeedPage(fault) = &step {
         let page = match fault.need().may_be_refused() && !huge {
             true => None,
             false => mm.alloc_fast(&fault.request(CPU)).ok(),
         };
         step = match page {
-            Some(page) => mm.fault_finish(&fault, page, CPU),
-            None if fault.need().may_be_refused() => mm.fault_refused(&fault, CPU),
+            Some(page) => mm.fault_finish(fault, page, CPU),
+            None if fault.need().may_be_refused() => mm.fault_refused(fault, CPU),
             None => break,
         };
         checked(mm);
@@ -142,6 +142,6 @@ fn events(counters: &Counters) -> [u64; 6] {
     ]
 }
 
-fn no_page(step: FaultStep) -> Option<Need> {
+fn no_page(step: &FaultStep) -> Option<Need> {
     if let FaultStep::NeedPage(fault) = step { Some(fault.need()) } else { None }
 }

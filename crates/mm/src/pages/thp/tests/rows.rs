@@ -145,7 +145,11 @@ fn without_memory_for_a_page_table_nothing_is_counted() {
     while mm.alloc_fast(&Request::new(order9_units::Order::ZERO, Gfp::GFP_KERNEL)).is_ok() {}
     let added = adds(&mut mm, |mm| {
         let step = mm.touch(space, at(0), Access::Write, CPU);
-        assert_eq!(super::no_page(step), Some(Need::Deposit), "row 5: the caller reclaims for it, or ends the program");
+        assert_eq!(
+            super::no_page(&step),
+            Some(Need::Deposit),
+            "row 5: the caller reclaims for it, or ends the program"
+        );
     });
     assert_eq!(added, []);
     checked(&mm);

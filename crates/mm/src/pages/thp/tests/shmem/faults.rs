@@ -68,7 +68,7 @@ fn a_hole_that_was_filled_meanwhile_is_looked_at_again() {
     write_call(&mut mm, file, 3, true);
     let step = mm.fault_finish(&fault, page, CPU);
     assert!(mm.phys.free_pages() > free, "the huge page is free again");
-    assert_eq!(no_page(step), Some(Need::PageTable), "and the fault goes on without");
+    assert_eq!(no_page(&step), Some(Need::PageTable), "and the fault goes on without");
     checked(&mm);
 }
 
