@@ -96,12 +96,14 @@ fn position(vpn: Vpn) -> usize {
     vpn.get() as usize % SLOT_PAGES
 }
 
+type LeafSlots = [Slot; LEAF_SLOTS];
+
 /// The slots of one GiB.
 #[derive(Clone)]
 struct Leaf {
     /// Number of the GiB.
     gib: u32,
-    slots: Box<[Slot; LEAF_SLOTS]>,
+    slots: Box<LeafSlots>,
     /// Slots that are not empty.
     used: u16,
 }
@@ -119,6 +121,9 @@ pub(crate) struct PageTable {
     leaves: Vec<Leaf>,
     /// Place where the last leaf was found: the next access is likely there as well.
     recent: usize,
+    /// Empty slots of a leaf that is gone, for the next one: a program that fills and empties one slot again and again would
+    /// pay more for its leaf than for its page.
+    spare: Option<Box<LeafSlots>>,
 }
 
 impl PageTable {
@@ -221,7 +226,7 @@ impl PageTable {
     /// Fills the empty slot of `vpn`.
     fn fill(&mut self, vpn: Vpn, content: Slot) {
         let at = self.position(vpn).unwrap_or_else(|at| {
-            let slots = Box::new([const { Slot::Empty }; LEAF_SLOTS]);
+            let slots = self.spare.take().unwrap_or_else(|| Box::new([const { Slot::Empty }; LEAF_SLOTS]));
             self.leaves.insert(at, Leaf { gib: gib(vpn), slots, used: 0 });
             at
         });
@@ -253,7 +258,7 @@ impl PageTable {
         let content = core::mem::replace(&mut leaf.slots[slot(vpn)], Slot::Empty);
         leaf.used -= 1;
         if leaf.used == 0 {
-            self.leaves.remove(at);
+            self.spare = Some(self.leaves.remove(at).slots);
         }
         content
     }
@@ -328,7 +333,7 @@ impl PageTable {
     /// Bytes of all tables on the host.
     pub(crate) fn bytes(&self) -> usize {
         let of_slot = |slot: &Slot| size_of::<Slot>() + if let Slot::Table(_) = slot { size_of::<Table>() } else { 0 };
-        self.leaves.iter().flat_map(|leaf| leaf.slots.iter()).map(of_slot).sum()
+        self.leaves.iter().map(|leaf| &leaf.slots).chain(&self.spare).flat_map(|slots| slots.iter()).map(of_slot).sum()
     }
 }
 
