@@ -9,13 +9,14 @@ use order9_mm::numa_balancing::NumaTask;
 use order9_mm::space::{Access, VpnRange};
 use order9_mm::tasks::task_numa_work;
 use order9_units::{Nanos, Order};
+use order9_workloads::streams::Stream;
 use order9_workloads::{Loads, Stop};
 use rand_pcg::rand_core::Rng as _;
 
 #[cfg(doc)]
 use crate::kernel::Engine;
 use crate::thread::Thread;
-use crate::time::{Class, Stream};
+use crate::time::Class;
 
 /// Time that a program runs between two looks whether a scan is due: a tick of 250 Hz.
 pub(crate) const TICK: Nanos = Nanos::new(4_000_000);

@@ -21,7 +21,7 @@ use order9_mm::trace::Tracer;
 use order9_units::Nanos;
 use rand_pcg::rand_core::Rng as _;
 
-use crate::time::{Stream, named_stream};
+use order9_workloads::streams::{Stream, named_stream};
 
 /// Frames whose blocks come one after the other, as an exponent of two: 128 MiB, in which x86-64 sets up memory
 /// (`SECTION_SIZE_BITS`).

@@ -26,6 +26,7 @@ mod parameters;
 mod pattern;
 mod spec;
 mod stream_reader;
+pub mod streams;
 mod stutter;
 mod sys;
 mod thp;

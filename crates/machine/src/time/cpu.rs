@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use order9_units::{Nanos, NodeId};
+use order9_workloads::streams;
 
-use crate::time::rng;
 use crate::time::stats::CpuStats;
 use crate::time::task::{Kind, State, Task, TaskId};
 use crate::time::timer::{NEVER, after};
@@ -213,14 +213,14 @@ impl World {
     /// The place of a CPU among those that are equal for a new task.
     fn rank(&self, task: &Task, cpu: usize) -> u64 {
         let by_chance = self.config.start_jitter.is_some();
-        if by_chance { rng::mix(task.stream ^ cpu as u64) } else { cpu as u64 }
+        if by_chance { streams::mix(task.stream ^ cpu as u64) } else { cpu as u64 }
     }
 
     /// Slice of a task that gets a CPU now.
     fn slice_of(&self, task: TaskId) -> Nanos {
         let (slice, task) = (self.config.slice, self.task(task));
         let is_new = self.config.start_jitter.is_some() && task.stats.dispatches == 0;
-        if is_new { slice - Nanos::new(rng::drawn(task.stream, "first slice", slice.get())) } else { slice }
+        if is_new { slice - Nanos::new(streams::drawn(task.stream, "first slice", slice.get())) } else { slice }
     }
 
     /// Enters the next segment of the task on a CPU: up to the end of what it does, or of its slice. Or, where that is

@@ -8,13 +8,13 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use order9_units::{Nanos, NodeId};
+use order9_workloads::streams::{self, Stream};
 
 use crate::time::alarm::AlarmId;
 use crate::time::cpu::{CpuId, CpuSet, NoSuchCpu};
 use crate::time::executor::Shared;
 use crate::time::lock::{Guard, LockId, LockKind, Mode};
 use crate::time::queue::{QueueId, Wake};
-use crate::time::rng::{self, Stream};
 use crate::time::stats::{CpuStats, LockStats, TaskStats};
 use crate::time::task::{Class, Exit, SpawnError, State, TaskId, TaskSpec};
 use crate::time::timer::after;
@@ -239,7 +239,7 @@ impl Handle {
     #[must_use]
     pub fn stream(&self, name: &str) -> Stream {
         let key = self.0.with(|world| world.current.map_or(world.config.seed, |task| world.task(task).stream));
-        rng::stream(key, name)
+        streams::stream(key, name)
     }
 
     /// The node of each CPU.

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use order9_units::Nanos;
+use order9_workloads::streams;
 
 use crate::time::alarm::{Alarm, AlarmId};
 use crate::time::config::Config;
 use crate::time::cpu::{Cpu, CpuId};
 use crate::time::lock::Lock;
 use crate::time::queue::Queue;
-use crate::time::rng;
 use crate::time::stall::RunError;
 use crate::time::task::{Blocked, Class, Exit, Kind, SpawnError, State, Task, TaskId, TaskSpec};
 use crate::time::timer::{Agenda, Due, NEVER, after};
@@ -128,7 +128,7 @@ impl World {
 
     pub(crate) fn note_index(&mut self, event: Event, index: usize) {
         let what = self.now.get() ^ (event as u64) << 60 ^ (index as u64) << 32;
-        self.digest = rng::mix(self.digest ^ what);
+        self.digest = streams::mix(self.digest ^ what);
     }
 
     /// Goes on to the next instant at which code runs: whose, or `None` where the goal is reached.
@@ -229,7 +229,7 @@ impl World {
             }
         }
         let nth = self.names.entry(spec.name.as_str().into()).or_insert(0);
-        let stream = rng::task_key(self.config.seed, &spec.name, *nth);
+        let stream = streams::task_key(self.config.seed, &spec.name, *nth);
         *nth += 1;
         let id = TaskId::from_index(self.tasks.len());
         let parent_cpu = self.current.map_or(0, |task| self.task(task).cpu);
@@ -240,7 +240,7 @@ impl World {
         match self.config.start_jitter.filter(|_| is_foreground) {
             Some(jitter) => {
                 self.task_mut(id).state = State::Blocked(Blocked::Sleep);
-                let delay = rng::drawn(stream, "start", jitter.get().max(1));
+                let delay = streams::drawn(stream, "start", jitter.get().max(1));
                 self.set_timer(id, after(self.now, Nanos::new(delay)));
             }
             None => self.make_runnable(id),

@@ -9,24 +9,28 @@ use rand_pcg::Pcg64Mcg;
 pub type Stream = Pcg64Mcg;
 
 /// Start of the random streams of the `nth` task called `name`.
-pub(crate) fn task_key(seed: u64, name: &str, nth: u64) -> u64 {
+#[must_use]
+pub fn task_key(seed: u64, name: &str, nth: u64) -> u64 {
     mix(mix(seed ^ hash(name)) ^ nth)
 }
 
 /// The stream called `name` of the owner of `key`.
-pub(crate) fn stream(key: u64, name: &str) -> Stream {
+#[must_use]
+pub fn stream(key: u64, name: &str) -> Stream {
     let high = mix(key ^ hash(name));
     let low = mix(high);
     Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low))
 }
 
 /// The stream called `name` of an owner that is no task.
-pub(crate) fn named_stream(seed: u64, owner: &str, name: &str) -> Stream {
+#[must_use]
+pub fn named_stream(seed: u64, owner: &str, name: &str) -> Stream {
     stream(task_key(seed, owner, 0), name)
 }
 
 /// A number under `end`, which is not zero: the only one called `name` of the owner of `key`.
-pub(crate) fn drawn(key: u64, name: &str, end: u64) -> u64 {
+#[must_use]
+pub fn drawn(key: u64, name: &str, end: u64) -> u64 {
     mix(key ^ hash(name)) % end
 }
 
@@ -37,7 +41,8 @@ fn hash(name: &str) -> u64 {
 
 /// One step of SplitMix64: every bit of the result depends on every bit of `x` (Steele, Lea, Flood: "Fast splittable
 /// pseudorandom number generators", 2014).
-pub(crate) fn mix(x: u64) -> u64 {
+#[must_use]
+pub fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
