@@ -97,7 +97,7 @@ impl Thread {
             done = Loads {
                 loads: done.loads + part.loads,
                 time: done.time + part.time,
-                tlb_misses: done.tlb_misses + part.tlb_misses,
+                tlb_misses: Some(done.tlb_misses.unwrap_or(0) + part.tlb_misses.unwrap_or(0)),
             };
             self.return_to_user().await;
         }

@@ -96,7 +96,7 @@ impl Thread {
         self.kernel.pay(Class::User, time).await;
         self.alive()?;
         let tlb_misses = (mean.misses * loads as f64).round() as u64;
-        Ok(Loads { loads, time: time.split().0, tlb_misses })
+        Ok(Loads { loads, time: time.split().0, tlb_misses: Some(tlb_misses) })
     }
 
     /// Pins all pages of `range`, or none.

@@ -43,6 +43,8 @@ pub(crate) struct Accesses(Arc<Sums>);
 struct Sums {
     loads: AtomicU64,
     nanos: AtomicU64,
+    /// Loads of which it is known how many missed the TLB, and how many did.
+    counted: AtomicU64,
     tlb_misses: AtomicU64,
 }
 
@@ -52,7 +54,10 @@ impl Accesses {
         let Loads { loads, time, tlb_misses } = sys.load(area, LOADS).await?;
         self.0.loads.fetch_add(loads, Ordering::Relaxed);
         self.0.nanos.fetch_add(time.get(), Ordering::Relaxed);
-        self.0.tlb_misses.fetch_add(tlb_misses, Ordering::Relaxed);
+        if let Some(misses) = tlb_misses {
+            self.0.counted.fetch_add(loads, Ordering::Relaxed);
+            self.0.tlb_misses.fetch_add(misses, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -67,8 +72,11 @@ impl Accesses {
         let loads = self.0.loads.load(Ordering::Relaxed);
         if loads > 0 {
             sys.mean(&format!("access{suffix}"), Nanos::new(self.0.nanos.load(Ordering::Relaxed)), loads);
+        }
+        let counted = self.0.counted.load(Ordering::Relaxed);
+        if counted > 0 {
             let misses = self.0.tlb_misses.load(Ordering::Relaxed);
-            sys.percent(&format!("tlb-miss{suffix}"), 100.0 * misses as f64 / loads as f64);
+            sys.percent(&format!("tlb-miss{suffix}"), 100.0 * misses as f64 / counted as f64);
         }
     }
 }

@@ -17,6 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("procfs", &["units", "mm"]),
     ("workloads", &["units"]),
     ("machine", &["units", "mm", "procfs", "workloads"]),
+    ("live", &["units", "workloads"]),
     ("snapshot", &["units", "escape"]),
     ("host", &["units", "snapshot"]),
     ("import", &["units", "mm", "procfs", "snapshot"]),

@@ -140,8 +140,8 @@ pub struct Loads {
     pub loads: u64,
     /// CPU time of all of them together.
     pub time: Nanos,
-    /// Number of loads whose translation the TLB did not hold: `dTLB-load-misses` of perf(1).
-    pub tlb_misses: u64,
+    /// Number of loads whose translation the TLB did not hold: `dTLB-load-misses` of perf(1). `None` where nobody counts them.
+    pub tlb_misses: Option<u64>,
 }
 
 /// Advice of `madvise`.

@@ -1,0 +1,177 @@
+//! The undo journal: what settings were before they were changed, written before the change, so that they can be put back whatever
+//! happens to whoever changed them.
+//!
+//! A directory holds `lock`, which one instance holds locked, and `undo`, a line for each setting in the order of the changes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// The journal of this instance.
+#[derive(Debug)]
+pub struct Journal {
+    /// Locked as long as it is open.
+    _lock: File,
+    undo: PathBuf,
+}
+
+/// Settings that were put back, in order, with their values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// Settings that have their old values again.
+    pub restored: Vec<(String, String)>,
+    /// Settings that do not, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Why there is no journal, or a setting was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another instance holds the lock.
+    #[error("another order9 changes settings of this host: wait for its end ({})", .0.display())]
+    Busy(PathBuf),
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+}
+
+fn of_file(path: &Path) -> impl FnOnce(io::Error) -> JournalError + '_ {
+    move |error| JournalError::File { path: path.to_owned(), error }
+}
+
+impl Journal {
+    /// Directory of the journal on a host.
+    pub const DIRECTORY: &'static str = "/run/order9";
+
+    /// Opens the journal in `directory`, and puts back what an instance left that was killed.
+    ///
+    /// # Errors
+    /// Where another instance is at work, or a file cannot be written.
+    pub fn open(directory: &Path) -> Result<(Self, Undone), JournalError> {
+        fs::create_dir_all(directory).map_err(of_file(directory))?;
+        let (path, undo) = (directory.join("lock"), directory.join("undo"));
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(of_file(&path))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| JournalError::Busy(path))?;
+        let journal = Self { _lock: lock, undo };
+        let undone = journal.restore()?;
+        Ok((journal, undone))
+    }
+
+    /// File in which [`note`](Self::note) writes.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.undo
+    }
+
+    /// Changes a setting; the journal has its old value first.
+    ///
+    /// # Errors
+    /// Where the setting cannot be read or does not take the value.
+    pub fn set(&self, path: &str, value: &str) -> Result<(), JournalError> {
+        let setting = Path::new(path);
+        Self::note(&self.undo, setting).map_err(of_file(setting))?;
+        fs::write(setting, value).map_err(of_file(setting))
+    }
+
+    /// Writes what a setting is now to the journal at `undo`, before somebody changes the setting.
+    ///
+    /// # Errors
+    /// Where the setting cannot be read, or the journal not be written.
+    pub fn note(undo: &Path, setting: &Path) -> io::Result<()> {
+        let text = fs::read_to_string(setting)?;
+        let line = format!("{}\t{}\n", setting.display(), current(&text));
+        let mut file = OpenOptions::new().append(true).create(true).open(undo)?;
+        // One call, so that a line is there as a whole or not at all.
+        file.write_all(line.as_bytes())?;
+        file.sync_data()
+    }
+
+    /// Puts everything back, the latest change first, and empties the journal. What cannot be put back stays in it.
+    ///
+    /// # Errors
+    /// Where the journal cannot be read or written.
+    pub fn restore(&self) -> Result<Undone, JournalError> {
+        let text = match fs::read_to_string(&self.undo) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::default()),
+            Err(error) => return Err(of_file(&self.undo)(error)),
+        };
+        let mut undone = Undone::default();
+        let mut left = Vec::new();
+        for line in text.lines().rev() {
+            // A line that was not written to its end belongs to a change that was not made.
+            let Some((path, value)) = line.split_once('\t') else { continue };
+            match fs::write(path, value) {
+                Ok(()) => undone.restored.push((path.to_owned(), value.to_owned())),
+                Err(error) => {
+                    undone.failed.push((path.to_owned(), error.to_string()));
+                    left.push(format!("{line}\n"));
+                }
+            }
+        }
+        left.reverse();
+        let written = if left.is_empty() { fs::remove_file(&self.undo) } else { fs::write(&self.undo, left.concat()) };
+        written.map_err(of_file(&self.undo))?;
+        Ok(undone)
+    }
+}
+
+/// The value of a setting whose file says `text`: the chosen word where the file lists all.
+fn current(text: &str) -> &str {
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(text.trim_end_matches('\n'), |(word, _)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &Path) -> String {
+        fs::read_to_string(path).expect("it is there")
+    }
+
+    #[test]
+    fn settings_are_put_back_at_the_end_and_after_a_kill() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let setting = directory.path().join("defrag");
+        let path = setting.to_str().expect("a name of letters");
+        fs::write(&setting, "7\n").expect("it can be written");
+        let (journal, undone) = Journal::open(directory.path()).expect("nobody else is here");
+        assert_eq!(undone, Undone::default());
+        journal.set(path, "9").expect("it can be written");
+        journal.set(path, "11").expect("it can be written");
+        assert_eq!(read(&setting), "11");
+        let busy = Journal::open(directory.path()).expect_err("the journal is locked");
+        assert!(busy.to_string().starts_with("another order9 changes settings of this host"), "{busy}");
+        // As a kill does: the lock goes, the journal stays.
+        drop(journal);
+        let (journal, undone) = Journal::open(directory.path()).expect("nobody else is here");
+        assert_eq!(undone.restored, [(path.to_owned(), "9".to_owned()), (path.to_owned(), "7".to_owned())]);
+        assert_eq!((read(&setting), journal.path().exists()), ("7".to_owned(), false));
+    }
+
+    #[test]
+    fn what_cannot_be_put_back_stays_in_the_journal() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (kept, gone) = (directory.path().join("kept"), directory.path().join("gone/setting"));
+        let undo = directory.path().join("undo");
+        fs::write(&undo, format!("{}\t1\n{}\t2\n/half", kept.display(), gone.display())).expect("it can be written");
+        let (journal, undone) = Journal::open(directory.path()).expect("nobody else is here");
+        assert_eq!((undone.restored.len(), undone.failed.len(), read(&kept)), (1, 1, "1".to_owned()));
+        assert_eq!(read(journal.path()), format!("{}\t2\n", gone.display()));
+    }
+
+    #[test]
+    fn the_chosen_word_of_a_list_is_the_value() {
+        assert_eq!(current("always defer [madvise] never\n"), "madvise");
+        assert_eq!(current("20\n"), "20");
+        assert_eq!(current("256\t256\t32\n"), "256\t256\t32");
+    }
+}

@@ -1,0 +1,30 @@
+//! Workloads on a real kernel: the traits of system calls by real system calls, and a supervisor that watches from outside.
+//!
+//! Two processes take part. The *program* ([`program`]) is a workload with its threads and children; the *supervisor*
+//! ([`supervise`]) starts the program, reads counters, keeps the machine from harm, and hands all it hears on as [`Message`]s.
+//! On a host the supervisor is the command; in a virtual machine it is the guest's first process, and the messages go to a
+//! serial port. What a message means for a run directory is not decided here.
+//!
+//! All calls of [`Thread`](thread::Thread) block: their futures are ready at once, and each thread has an executor that polls once.
+//! Only [`raw`] is unsafe.
+#![deny(unsafe_code)]
+
+mod clock;
+mod errno;
+mod job;
+mod journal;
+mod message;
+mod program;
+mod raw;
+mod readings;
+mod space;
+mod supervisor;
+mod system;
+mod thread;
+
+pub use job::{Job, WireValue};
+pub use journal::{Journal, JournalError, Undone};
+pub use message::{Facts, Message, Sample, StopKind, Unit};
+pub use program::program;
+pub use readings::{Readings, read_facts};
+pub use supervisor::{Limits, SuperviseError, Supervised, Witness, supervise};
