@@ -10,9 +10,11 @@ use order9_units::Bytes;
 
 use crate::output::ColourChoice;
 
+mod bench;
 mod plot;
 mod run;
 
+pub(crate) use bench::BenchArgs;
 pub(crate) use plot::PlotArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
 
@@ -39,6 +41,13 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Machines(MachinesCommand),
     Run(Box<RunArgs>),
+    Bench(Box<BenchArgs>),
+    /// The program that a bench starts.
+    #[command(hide = true)]
+    Program {
+        /// File with the clock of the run; standard input is the socket of the supervisor.
+        clock: PathBuf,
+    },
     Compare(CompareArgs),
     Plot(PlotArgs),
     Workloads(WorkloadsArgs),

@@ -6,6 +6,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod bench;
 mod capture;
 mod compare;
 mod failure;
@@ -65,6 +66,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Machines(command) => machines::run(&command),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Program { clock } => bench::program(&clock),
         Command::Compare(args) => compare::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Workloads(args) => workloads::run(&args),

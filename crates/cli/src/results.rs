@@ -47,6 +47,12 @@ struct RunEnd {
     outcome: Outcome,
 }
 
+impl RunEnd {
+    fn of(run: &Run) -> Self {
+        Self { policy: run.policy.clone(), seed: run.seed, digest: run.digest(), outcome: run.outcome.clone() }
+    }
+}
+
 /// All of it for programs.
 #[derive(Serialize)]
 pub(crate) struct Json<'a> {
@@ -61,12 +67,6 @@ pub(crate) struct Json<'a> {
 impl Results {
     /// The results of an experiment.
     pub(crate) fn of(plan: &Plan, experiment: &Experiment, layout: Layout) -> Self {
-        let end = |run: &Run| RunEnd {
-            policy: run.policy.clone(),
-            seed: run.seed,
-            digest: run.digest(),
-            outcome: run.outcome.clone(),
-        };
         let of_runs = match plan.ablation {
             Some(_) => ablation_notes(plan, experiment),
             None => notes(&experiment.inputs, &experiment.runs.iter().collect::<Vec<_>>()),
@@ -75,7 +75,19 @@ impl Results {
             tables: Tables::of(plan, experiment, layout),
             notes: plan.notes.iter().cloned().chain(of_runs).collect(),
             digest: experiment.digest(),
-            runs: experiment.runs.iter().map(end).collect(),
+            runs: experiment.runs.iter().map(RunEnd::of).collect(),
+        }
+    }
+
+    /// The results of an experiment on a real kernel, whose runs are one column.
+    pub(crate) fn of_live(workload: Workload, experiment: &Experiment, title: &str, layout: Layout) -> Self {
+        let runs: Vec<&Run> = experiment.runs.iter().collect();
+        let report = tables(layout, workload, &[(title, runs.clone())], Generation::default());
+        Self {
+            tables: Tables::Policies { report, days: days(&experiment.runs) },
+            notes: notes(&experiment.inputs, &runs),
+            digest: experiment.digest(),
+            runs: experiment.runs.iter().map(RunEnd::of).collect(),
         }
     }
 

@@ -19,7 +19,8 @@ use crate::args::{Layout, RunArgs};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::Results;
-use keeping::{Keeping, Left, refused};
+pub(crate) use keeping::refused;
+use keeping::{Keeping, Left};
 use proc_dir::ProcDir;
 use progress::Progress;
 
@@ -62,7 +63,7 @@ fn asked(args: &RunArgs) -> Result<Named, Failure> {
 }
 
 /// The command line, without the place of the program.
-fn command() -> Vec<String> {
+pub(crate) fn command() -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| order9_escape::line(&word.to_string_lossy()).into_owned());
     std::iter::once("order9".to_owned()).chain(words).collect()
 }
@@ -176,7 +177,7 @@ impl Observer for Watch<'_> {
 }
 
 /// The first run that did not come to its end.
-fn ended(experiment: &Experiment) -> Result<(), Failure> {
+pub(crate) fn ended(experiment: &Experiment) -> Result<(), Failure> {
     let message = |run: &Run| {
         let message = run.outcome.message()?;
         Some(format!("{} under {}, seed {}: {message}", experiment.inputs.workload.name, run.policy, run.seed))

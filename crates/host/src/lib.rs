@@ -50,5 +50,5 @@ mod topology;
 pub use calibrate::calibrate;
 pub use capture::{CaptureError, Options, capture};
 pub use frames::{PlainRead, Progress, plain_read};
-pub use memory::available_memory;
+pub use memory::{available_memory, memory_limit};
 pub use root::Root;

@@ -14,6 +14,14 @@ pub fn available_memory() -> Bytes {
     Bytes::new(limits.into_iter().flatten().min().unwrap_or(u64::MAX))
 }
 
+/// What a control group leaves to this process, where one limits it to less than the host has.
+#[must_use]
+pub fn memory_limit() -> Option<Bytes> {
+    let host = of_host()?;
+    // Version 1 writes a number that no machine has where there is no limit.
+    of_control_groups().filter(|&left| left < host).map(Bytes::new)
+}
+
 /// `MemAvailable`: what can be had without swapping.
 fn of_host() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;

@@ -1,6 +1,7 @@
 //! One run of an experiment: from a machine and a workload to a record.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use order9_machine::{Outcome, Results, Series, Tick};
@@ -9,7 +10,7 @@ use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_report::number::size;
 use order9_snapshot::Snapshot;
 use order9_units::Nanos;
-use order9_workloads::{Facts, Parameters};
+use order9_workloads::{Facts, Parameters, Value, Workload};
 
 use crate::error::PlanError;
 use crate::events::events;
@@ -42,8 +43,8 @@ pub(crate) fn run_cell(
     let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
     machine.keep_snapshots(move |name, engine| kept.borrow_mut().push((name.to_owned(), export(engine, &cpus))));
     let facts = machine.facts();
-    let parameters = parameters(plan, &facts)?;
-    limits::check(plan, &parameters, &facts)?;
+    let parameters = parameters(plan.workload, &plan.chosen, &facts)?;
+    limits::check(plan.workload, plan.sample_every, &parameters, &facts)?;
     let mut monitors = Monitors::new();
     let mut last = Vec::new();
     let results = machine.run(plan.workload, &parameters, |tick| {
@@ -67,19 +68,23 @@ pub(crate) fn run_cell(
 }
 
 /// The chosen parameters, and defaults on a machine with these facts.
-fn parameters(plan: &Plan, facts: &Facts) -> Result<Parameters, PlanError> {
+pub(crate) fn parameters(
+    workload: Workload,
+    chosen: &BTreeMap<&'static str, Value>,
+    facts: &Facts,
+) -> Result<Parameters, PlanError> {
     let refused = |parameter: &'static order9_workloads::Parameter| {
         let available = facts.available.map_or_else(String::new, |of| format!(", {} are available", size(of)));
         let by_default =
             || format!("{} by default ({}{available})", (parameter.default)(facts), parameter.default_text);
         PlanError::Parameter {
-            workload: plan.workload.name(),
+            workload: workload.name(),
             key: parameter.key,
-            value: plan.chosen.get(parameter.key).map_or_else(by_default, ToString::to_string),
+            value: chosen.get(parameter.key).map_or_else(by_default, ToString::to_string),
             expected: parameter.kind.expected(),
         }
     };
-    Parameters::new(plan.workload, &plan.chosen, facts).map_err(refused)
+    Parameters::new(workload, chosen, facts).map_err(refused)
 }
 
 fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {

@@ -5,16 +5,41 @@ use std::num::NonZeroU64;
 use order9_policy::Show;
 use order9_record::{self as record, Inputs};
 use order9_snapshot::synth::SynthSpec;
-use order9_workloads::Value;
+use order9_workloads::{Parameters, Value};
 
 use crate::machines;
 use crate::plan::{MadeUp, Memory, Plan};
+use crate::scenario::LivePlan;
 
 /// The inputs of an experiment as far as they are known before any machine is made: parameters that have their defaults
 /// on it are missing. Two plans of equal ones have equal results.
 #[must_use]
 pub fn asked(plan: &Plan) -> Inputs {
     inputs(plan, plan.chosen.iter().map(|(&key, value)| (key, value)))
+}
+
+/// The inputs of an experiment on a real kernel: `machine` says which one it was, and `title` is the column of its runs.
+#[must_use]
+pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Machine, title: &str) -> Inputs {
+    let policy = record::Policy {
+        title: title.to_owned(),
+        text: "# A real kernel: what it does is not made of switches.\n".to_owned(),
+        settings: Vec::new(),
+        needs: Vec::new(),
+    };
+    Inputs {
+        order9: env!("CARGO_PKG_VERSION").to_owned(),
+        command: plan.command.clone(),
+        seeds: plan.seeds.clone(),
+        threads: threads(parameters.iter()),
+        workload: record::Workload { name: plan.workload.name().to_owned(), parameters: table(parameters.iter()) },
+        machine,
+        memory: record::Memory::Live,
+        cmdline: String::new(),
+        settings: plan.settings.clone(),
+        recorded: record::Recorded { every: plan.sample_every, finely: false, events: Vec::new(), check_every: 0 },
+        policies: vec![policy],
+    }
 }
 
 /// The inputs of an experiment with these parameters.

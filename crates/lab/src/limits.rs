@@ -2,10 +2,9 @@
 
 use order9_report::number::{count_of, grouped, size};
 use order9_units::{Bytes, Nanos};
-use order9_workloads::{Demand, Facts, Parameters};
+use order9_workloads::{Demand, Facts, Parameters, Workload};
 
 use crate::error::PlanError;
-use crate::plan::Plan;
 
 /// Largest address space of a process: half of 48 bits of address.
 const ADDRESS_SPACE: Bytes = Bytes::new(1 << 47);
@@ -18,11 +17,11 @@ const HOST_MEMORY: u64 = 10 << 30;
 const READING: u64 = 2000;
 
 /// Refuses what the machine or this host cannot hold.
-pub(crate) fn check(plan: &Plan, parameters: &Parameters, facts: &Facts) -> Result<(), PlanError> {
+pub(crate) fn check(workload: Workload, every: Nanos, parameters: &Parameters, facts: &Facts) -> Result<(), PlanError> {
     if let Some(policy) = parameters.mempolicy()
         && let Some(node) = policy.missing_node(facts.nodes.len())
     {
-        let (workload, key, value) = (plan.workload.name(), "mempolicy", policy.to_string());
+        let (workload, key, value) = (workload.name(), "mempolicy", policy.to_string());
         let last = facts.nodes.len().saturating_sub(1);
         let expected = format!("nodes from 0 to {last}, which the machine has; {node} is none of them");
         return Err(PlanError::Parameter { workload, key, value, expected });
@@ -30,12 +29,12 @@ pub(crate) fn check(plan: &Plan, parameters: &Parameters, facts: &Facts) -> Resu
     if let Some(cpus) = parameters.cpus()
         && let Some(expected) = cpus.missing(facts.cpus, facts.nodes.len())
     {
-        let (workload, key, value) = (plan.workload.name(), "cpus", cpus.to_string());
+        let (workload, key, value) = (workload.name(), "cpus", cpus.to_string());
         return Err(PlanError::Parameter { workload, key, value, expected });
     }
-    let demand = plan.workload.demand(parameters, facts);
-    match excess(&demand, facts, plan.sample_every) {
-        Some(why) => Err(PlanError::TooMuch { workload: plan.workload.name(), why }),
+    let demand = workload.demand(parameters, facts);
+    match excess(&demand, facts, every) {
+        Some(why) => Err(PlanError::TooMuch { workload: workload.name(), why }),
         None => Ok(()),
     }
 }

@@ -26,5 +26,5 @@ pub use job::{Job, WireValue};
 pub use journal::{Journal, JournalError, Undone};
 pub use message::{Facts, Message, Sample, StopKind, Unit};
 pub use program::program;
-pub use readings::{Readings, read_facts};
+pub use readings::{Readings, own_meaning, read_facts};
 pub use supervisor::{Limits, SuperviseError, Supervised, Witness, supervise};

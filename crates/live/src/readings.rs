@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use order9_units::{CounterMeaning, CounterUnit};
+
 use crate::message::Facts;
 
 /// Free blocks of this order and above hold a huge page.
@@ -31,19 +33,61 @@ struct Other {
 /// A counter outside /proc/vmstat: its name, where it is, and how it is read from a file's text; the values of several files are added.
 struct Source {
     name: &'static str,
+    meaning: CounterMeaning,
     files: fn() -> Vec<String>,
     read: fn(&str) -> Option<u64>,
 }
 
 const OTHERS: &[Source] = &[
-    Source { name: "order9_cpu_busy_ns", files: || vec!["/proc/stat".to_owned()], read: busy },
-    Source { name: "order9_kswapd_cpu_ns", files: || schedstats("kswapd"), read: first_number },
-    Source { name: "order9_kcompactd_cpu_ns", files: || schedstats("kcompactd"), read: first_number },
-    Source { name: "order9_khugepaged_cpu_ns", files: || schedstats("khugepaged"), read: first_number },
-    Source { name: "order9_nr_huge_free", files: || vec!["/proc/buddyinfo".to_owned()], read: free_huge },
-    Source { name: "order9_pressure_some_ns", files: pressure, read: |text| stalled(text, "some ") },
-    Source { name: "order9_pressure_full_ns", files: pressure, read: |text| stalled(text, "full ") },
+    Source {
+        name: "order9_cpu_busy_ns",
+        meaning: CounterMeaning::event(CounterUnit::Nanoseconds),
+        files: || vec!["/proc/stat".to_owned()],
+        read: busy,
+    },
+    Source {
+        name: "order9_kswapd_cpu_ns",
+        meaning: CounterMeaning::event(CounterUnit::Nanoseconds),
+        files: || schedstats("kswapd"),
+        read: first_number,
+    },
+    Source {
+        name: "order9_kcompactd_cpu_ns",
+        meaning: CounterMeaning::event(CounterUnit::Nanoseconds),
+        files: || schedstats("kcompactd"),
+        read: first_number,
+    },
+    Source {
+        name: "order9_khugepaged_cpu_ns",
+        meaning: CounterMeaning::event(CounterUnit::Nanoseconds),
+        files: || schedstats("khugepaged"),
+        read: first_number,
+    },
+    Source {
+        name: "order9_nr_huge_free",
+        meaning: CounterMeaning::level(CounterUnit::Blocks),
+        files: || vec!["/proc/buddyinfo".to_owned()],
+        read: free_huge,
+    },
+    Source {
+        name: "order9_pressure_some_ns",
+        meaning: CounterMeaning::event(CounterUnit::Nanoseconds),
+        files: pressure,
+        read: |text| stalled(text, "some "),
+    },
+    Source {
+        name: "order9_pressure_full_ns",
+        meaning: CounterMeaning::event(CounterUnit::Nanoseconds),
+        files: pressure,
+        read: |text| stalled(text, "full "),
+    },
 ];
+
+/// Meaning of a counter outside /proc/vmstat; `None` where there is no such counter.
+#[must_use]
+pub fn own_meaning(name: &str) -> Option<CounterMeaning> {
+    OTHERS.iter().find(|source| source.name == name).map(|source| source.meaning)
+}
 
 fn pressure() -> Vec<String> {
     vec!["/proc/pressure/memory".to_owned()]

@@ -44,6 +44,10 @@ impl Administration for Thread {
         self.alive()
     }
 
+    fn nr_hugepages(&self) -> u64 {
+        self.kernel.look(|mm| mm.pages().hugetlb().hugetlb_pool().total)
+    }
+
     async fn set_nr_hugepages(&self, file: PoolFile, count: u64) -> Result<u64, Stop> {
         self.write_pools(file, count).await
     }

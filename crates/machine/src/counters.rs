@@ -118,6 +118,12 @@ const OWN: &[Own] = &[
     time("order9_migrate_swap_write_wait_ns", |now| now.mm.migrate_waits.swap_write.time.get()),
 ];
 
+/// Meaning of a counter that Linux does not have; `None` where there is no such counter.
+#[must_use]
+pub fn counter_meaning(name: &str) -> Option<CounterMeaning> {
+    OWN.iter().find(|own| own.name == name).map(|own| own.meaning)
+}
+
 /// A level of every zone.
 struct ZoneLevel {
     name: &'static str,

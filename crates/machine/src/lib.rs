@@ -40,6 +40,7 @@ mod translations;
 mod user_task;
 mod variation;
 
+pub use counters::counter_meaning;
 pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced};
 pub use hugetlb::PoolResized;
 pub use kernel::Engine;

@@ -127,7 +127,7 @@ fn demand(of: &Chosen<'_>) -> Demand {
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");
-    hugealloc::fragment(sys, parameters).await?;
+    hugealloc::fragment(sys, parameters, Bytes::ZERO).await?;
     sys.snapshot("fragmented");
     sys.phase("measure");
     let asked = parameters.bytes("size").get() / UNIT.get();

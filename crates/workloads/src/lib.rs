@@ -11,6 +11,7 @@ mod access;
 mod cpus;
 mod demand;
 mod dice;
+mod driver;
 mod fill_and_free;
 mod frag_mix;
 mod fsmark;

@@ -46,6 +46,11 @@ pub(crate) async fn touch_unit<S: Sys>(sys: &S, unit: Area) -> Result<Filled, St
     told(sys, unit, first + (sys.now() - again), huge).await
 }
 
+/// Whether touching a unit that nobody has touched makes it huge. Its first page is there then in any case.
+pub(crate) async fn is_huge<S: Sys>(sys: &S, unit: Area) -> Result<bool, Stop> {
+    touch_first(sys, unit).await.map(|(_, huge)| huge)
+}
+
 /// Touches the first page: how long that takes, and whether more was mapped than had to be.
 async fn touch_first<S: Sys>(sys: &S, unit: Area) -> Result<(Nanos, bool), Stop> {
     let start = sys.now();

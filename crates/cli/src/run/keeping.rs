@@ -119,7 +119,7 @@ fn own_digest() -> Result<Digest, Failure> {
 }
 
 /// The refusal, with what can be done.
-pub(super) fn refused(error: &WriteError) -> Failure {
+pub(crate) fn refused(error: &WriteError) -> Failure {
     let hint = match error {
         WriteError::Exists { .. } => "; --force replaces it",
         WriteError::Unfinished { .. } => "; --resume goes on with it, --force starts anew",

@@ -218,6 +218,9 @@ pub enum Problem {
     /// A command line that the engine cannot boot with.
     #[error("{0}")]
     CommandLine(CommandLineError),
+    /// Something that a real kernel does not have.
+    #[error("only the lab takes {0}")]
+    OnlyInTheLab(&'static str),
     /// Parts that do not go together.
     #[error("{0}")]
     Contradiction(&'static str),

@@ -90,7 +90,10 @@ fn with_node_memory(
 }
 
 /// Settings that the workload demands, unless others were asked for, then those that were.
-fn with_demanded(demanded: &[(&str, &str)], asked: Vec<Asked<(&'static str, String)>>) -> Vec<(String, String)> {
+pub(super) fn with_demanded(
+    demanded: &[(&str, &str)],
+    asked: Vec<Asked<(&'static str, String)>>,
+) -> Vec<(String, String)> {
     let is_asked = |name: &str| asked.iter().any(|Asked { value: (other, _), .. }| *other == name);
     let demanded = demanded.iter().filter(|(name, _)| !is_asked(name));
     let demanded: Vec<_> = demanded.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();

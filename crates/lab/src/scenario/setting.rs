@@ -84,7 +84,7 @@ fn problem(error: SettingError, name: &str, value: &str, policy: &str) -> Proble
 
 /// The smallest machine that has settings, and a bandwidth for those that follow it: whether the machine of the scenario has one
 /// is asked when it starts.
-fn small(policy: Policy) -> Mm {
+pub(crate) fn small(policy: Policy) -> Mm {
     let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(1 << 12));
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],

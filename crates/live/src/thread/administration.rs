@@ -12,6 +12,9 @@ use crate::errno::refused;
 use crate::journal::Journal;
 use crate::readings::kib;
 
+/// The size of the hugetlb pools.
+const NR_HUGEPAGES: &str = "/proc/sys/vm/nr_hugepages";
+
 impl Administration for Thread {
     fn facts(&self) -> Facts {
         self.process.run.facts.for_workloads()
@@ -41,8 +44,11 @@ impl Administration for Thread {
         }
     }
 
+    fn nr_hugepages(&self) -> u64 {
+        fs::read_to_string(NR_HUGEPAGES).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    }
+
     async fn set_nr_hugepages(&self, file: PoolFile, count: u64) -> Result<u64, Stop> {
-        const NR_HUGEPAGES: &str = "/proc/sys/vm/nr_hugepages";
         let path = match file {
             PoolFile::NrHugepages => NR_HUGEPAGES,
             PoolFile::NrHugepagesMempolicy => "/proc/sys/vm/nr_hugepages_mempolicy",

@@ -2,26 +2,28 @@
 
 use std::collections::VecDeque;
 
-use order9_units::{Nanos, Order};
+use order9_units::Nanos;
 
+use crate::driver::{Block, Driver};
 use crate::parameters::Parameters;
-use crate::sys::{KernelAlloc, KernelSize, Stop, Sys};
+use crate::sys::{Stop, Sys};
 
 pub(super) const GOT: &str = "alloc";
 pub(super) const REFUSED: &str = "refused";
 pub(super) const SUCCESS: &str = "Huge pages got";
 
 pub(super) async fn run<S: Sys>(sys: &S, parameters: &Parameters, end: Nanos) -> Result<(), Stop> {
+    let driver = Driver::of(parameters);
     let (interval, held) = (parameters.time("interval"), parameters.time("held"));
-    let mut due: VecDeque<(Nanos, S::KernelMemory)> = VecDeque::new();
+    let mut due: VecDeque<(Nanos, Block<S::KernelMemory>)> = VecDeque::new();
     let (mut asked, mut got) = (0_u64, 0_u64);
     while sys.now() < end {
         let start = sys.now();
         while let Some((_, memory)) = due.pop_front_if(|(due, _)| *due <= start) {
-            sys.kernel_free(memory).await?;
+            Driver::give_back(sys, memory).await?;
         }
         let start = sys.now();
-        let block = sys.kernel_alloc(KernelAlloc::new(KernelSize::Block(Order::PAGEBLOCK))).await?;
+        let block = driver.take(sys).await?;
         asked += 1;
         sys.sample(if block.is_some() { GOT } else { REFUSED }, sys.now() - start);
         if let Some(memory) = block {

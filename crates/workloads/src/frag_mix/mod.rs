@@ -11,6 +11,7 @@ mod driver;
 use order9_units::Nanos;
 
 use crate::demand::{CALL, Chosen, Demand};
+use crate::driver::{DRIVER, Driver};
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
@@ -110,6 +111,7 @@ const PARAMETERS: &[Parameter] = &[
         default: |_| Value::Time(Nanos::new(60_000_000_000)),
         default_text: "60s",
     },
+    DRIVER,
 ];
 
 const MEASURES: &[Measure] = &[
@@ -169,8 +171,8 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     let aggressor =
         sys.spawn(ChildKind::Kernel, "aggressor", move |sys| async move { aggressor::run(&sys, &chosen, end).await });
     let chosen = parameters.clone();
-    let driver =
-        sys.spawn(ChildKind::Kernel, "driver", move |sys| async move { driver::run(&sys, &chosen, end).await });
+    let kind = Driver::of(parameters).child_kind();
+    let driver = sys.spawn(kind, "driver", move |sys| async move { driver::run(&sys, &chosen, end).await });
     let (aggressor, driver) = (aggressor.await?, driver.await?);
     sys.wait(driver).await?.result?;
     sys.wait(aggressor).await?.result?;

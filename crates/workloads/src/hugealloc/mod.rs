@@ -6,14 +6,15 @@
 
 pub(crate) mod unmovable;
 
-use order9_units::{Bytes, Nanos, Order};
+use order9_units::{Bytes, Nanos};
 
-use crate::demand::{Chosen, Demand, FAILURE_STEPS};
+use crate::demand::{Chosen, Demand, FAILURE_STEPS, pages};
+use crate::driver::{DRIVER, Driver};
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::pattern::{FREED_PERCENT, PATTERN, Pattern, part};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, Advice, ChildKind, KernelAlloc, KernelSize, Mapping, Stop, Sys};
+use crate::sys::{Access, Advice, Mapping, Stop, Sys};
 use crate::unit::UNIT;
 
 /// Share of memory that is filled before it is fragmented.
@@ -42,6 +43,14 @@ pub(crate) const WORKLOAD: Spec = Spec {
 
 const PARAMETERS: &[Parameter] = &[
     FILL_PERCENT,
+    Parameter {
+        key: "size",
+        meaning: "memory that the program fills instead of a share, while more than 1/64 of memory is available; 0 leaves it to fill_percent",
+        kind: Kind::Bytes { min: Bytes::ZERO },
+        default: |_| Value::Bytes(Bytes::ZERO),
+        default_text: "0",
+    },
+    DRIVER,
     FREED_PERCENT,
     PATTERN,
     Parameter {
@@ -123,13 +132,14 @@ const SHARE: &str = "Share of free memory allocated";
 const STEP: Bytes = Bytes::new(256 << 20);
 
 fn demand(of: &Chosen<'_>) -> Demand {
-    let steps = of.filled().saturating_add(of.count("failures").saturating_mul(FAILURE_STEPS));
+    let steps =
+        of.filled().max(pages(of.bytes("size"))).saturating_add(of.count("failures").saturating_mul(FAILURE_STEPS));
     Demand { time: of.time("pause").max(of.time("interval")), steps, ..Demand::default() }
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");
-    fragment(sys, parameters).await?;
+    fragment(sys, parameters, parameters.bytes("size")).await?;
     sys.snapshot("fragmented");
     let free = sys.memory().free;
     if parameters.word("compact") == "yes" {
@@ -140,14 +150,17 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.sleep(parameters.time("pause")).await?;
     sys.phase("measure");
     let pace = Pace { interval: parameters.time("interval"), failures: parameters.count("failures") };
-    let driver = sys.spawn(ChildKind::Kernel, "hugealloc", move |sys| async move { drive(&sys, pace, free).await });
-    let driver = driver.await?;
+    let driver = Driver::of(parameters);
+    let body = move |sys| async move { drive(&sys, driver, pace, free).await };
+    let driver = sys.spawn(driver.child_kind(), "hugealloc", body).await?;
     sys.wait(driver).await?.result
 }
 
-/// Fills memory with base pages, if it is to be filled, and gives back a part of every 2 MiB; the rest stays until the end.
-pub(crate) async fn fragment<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
-    let fill = sys.memory().free.get() / 100 * parameters.count("fill_percent");
+/// Fills memory with base pages, `size` or the chosen share of what is free, and gives back a part of every 2 MiB; the rest stays until the
+/// end.
+pub(crate) async fn fragment<S: Sys>(sys: &S, parameters: &Parameters, size: Bytes) -> Result<(), Stop> {
+    let share = sys.memory().free.get() / 100 * parameters.count("fill_percent");
+    let fill = if size > Bytes::ZERO { size.get() } else { share };
     let length = Bytes::new(fill / UNIT.get() * UNIT.get());
     if length == Bytes::ZERO {
         return Ok(());
@@ -183,11 +196,11 @@ struct Pace {
 const RETRY: Nanos = Nanos::new(1_000_000);
 
 /// The driver: allocates until it fails so many times in a row.
-async fn drive<S: Sys>(sys: &S, pace: Pace, free: Bytes) -> Result<(), Stop> {
+async fn drive<S: Sys>(sys: &S, driver: Driver, pace: Pace, free: Bytes) -> Result<(), Stop> {
     let (mut blocks, mut failures) = (0_u64, 0);
     while failures < pace.failures {
         let start = sys.now();
-        let block = sys.kernel_alloc(KernelAlloc::new(KernelSize::Block(Order::PAGEBLOCK))).await?;
+        let block = driver.take(sys).await?;
         if block.is_none() {
             failures += 1;
             if failures < pace.failures {

@@ -21,6 +21,9 @@ pub trait Administration {
     /// packed, however long that takes.
     fn compact(&self, node: Option<NodeId>) -> impl Future<Output = Result<(), Stop>>;
 
+    /// Reads /proc/sys/vm/nr_hugepages: how many pages the hugetlb pools hold.
+    fn nr_hugepages(&self) -> u64;
+
     /// Writes to a file with the size of the hugetlb pools, and reads back how many pages the hugetlb pools hold then: fewer, where memory
     /// does not yield as many.
     fn set_nr_hugepages(&self, file: PoolFile, count: u64) -> impl Future<Output = Result<u64, Stop>>;

@@ -1,0 +1,74 @@
+//! Arguments of `order9 bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use order9_units::Bytes;
+
+use super::ShownArgs;
+
+/// Run a workload on the kernel of this host, as root: the program of the lab, by real system calls.
+///
+/// Settings that the workload wants are changed for the time of the run and put back whatever ends it, at the next start of order9 if need
+/// be. The program is the first that the kernel kills for memory, and is ended where it leaves less than --reserve to others.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchArgs {
+    /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
+    #[arg(value_name = "WORKLOAD|SCENARIO", allow_hyphen_values = true)]
+    pub(crate) what: String,
+    /// A parameter of the workload.
+    #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) parameters: Vec<String>,
+    /// Short for --param threads=1,3,5.
+    #[arg(long, value_name = "1,3,5", allow_hyphen_values = true)]
+    pub(crate) threads: Option<String>,
+    /// A setting by its Linux name, written before the start and put back at the end.
+    #[arg(long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    pub(crate) settings: Vec<String>,
+    /// Number of runs, one after another, each with another seed. [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seeds: Option<String>,
+    /// Interval between readings of the counters. [default: 1s; fsmark 10s, uptime 10m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) every: Option<String>,
+    /// Directory for files of the workload. [default: a tmpfs of its own, as on a machine without a disk]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files: Option<PathBuf>,
+    /// Memory that is left available to others. [default: a sixteenth of memory, at least 256M]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) reserve: Option<Bytes>,
+    /// Say what would run and be changed, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Store everything that was measured in this directory.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the run that the directory holds.
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  order9 bench hugealloc --param size=2G --param driver=advised --dry-run
+  order9 bench hugealloc --param size=2G --param driver=advised -o live
+  order9 bench thpscale --param size=4G --files /var/tmp --seeds 3 -o live
+  order9 compare live lab";
+
+impl BenchArgs {
+    /// The options that were given, each with its value.
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let single = [(&self.threads, "--threads"), (&self.seeds, "--seeds"), (&self.every, "--every")];
+        let single = single.into_iter().filter_map(|(text, option)| Some((option, text.as_deref()?)));
+        let several = [(&self.parameters, "--param"), (&self.settings, "--set")];
+        let several =
+            several.into_iter().flat_map(|(texts, option)| texts.iter().map(move |text| (option, text.as_str())));
+        several.chain(single)
+    }
+}

@@ -1,0 +1,78 @@
+//! Hosts on which nothing is run: those whose memory the command cannot see whole, or may not have.
+
+use std::fs;
+use std::path::Path;
+
+use order9_host::memory_limit;
+use order9_units::Bytes;
+
+/// Why this host is not one to run on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The user is not root.
+    #[error("this changes settings of the kernel and fills memory: it needs root")]
+    NotRoot,
+    /// Users are mapped: this is a container.
+    #[error("this is a container: its root is not the host's, and settings of the kernel are the host's")]
+    UserNamespace,
+    /// Processes of the kernel cannot be seen: this is a container.
+    #[error("this is a container: the host's processes cannot be seen, so that nothing could tell who uses memory")]
+    NoHostView,
+    /// A control group limits memory, so that reclaim would be the group's and not the machine's.
+    #[error(
+        "a control group leaves {} MiB of memory to this process: reclaim would be the group's, which is other code than the machine's; run it \
+         outside the group", .0.get() >> 20
+    )]
+    Limited(Bytes),
+}
+
+/// Whether this host is one to run on.
+///
+/// # Errors
+/// The first reason against it.
+pub fn check_host() -> Result<(), Refusal> {
+    check(Path::new("/"), rustix::process::geteuid().is_root(), memory_limit())
+}
+
+/// The same for a host whose files are below `root`.
+fn check(root: &Path, is_root: bool, limit: Option<Bytes>) -> Result<(), Refusal> {
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    if !is_root {
+        return Err(Refusal::NotRoot);
+    }
+    let map: Vec<String> = read("proc/self/uid_map").split_whitespace().map(str::to_owned).collect();
+    // A kernel without user namespaces has no such file.
+    if !map.is_empty() && map != ["0", "0", "4294967295"] {
+        return Err(Refusal::UserNamespace);
+    }
+    if read("proc/2/comm").trim() != "kthreadd" {
+        return Err(Refusal::NoHostView);
+    }
+    limit.map_or(Ok(()), |limit| Err(Refusal::Limited(limit)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_and_limits_are_told_from_hosts() {
+        let root = tempfile::tempdir().expect("a directory");
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("it can be made");
+            fs::write(path, text).expect("it can be written");
+        };
+        let check = |is_root, limit| check(root.path(), is_root, limit);
+        assert_eq!(check(false, None), Err(Refusal::NotRoot));
+        assert_eq!(check(true, None), Err(Refusal::NoHostView));
+        write("proc/2/comm", "kthreadd\n");
+        assert_eq!(check(true, None), Ok(()));
+        write("proc/self/uid_map", "         0       1000          1\n");
+        assert_eq!(check(true, None), Err(Refusal::UserNamespace));
+        write("proc/self/uid_map", "         0          0 4294967295\n");
+        assert_eq!(check(true, None), Ok(()));
+        let limit = Bytes::from_gib(1);
+        assert_eq!(check(true, Some(limit)), Err(Refusal::Limited(limit)));
+    }
+}
