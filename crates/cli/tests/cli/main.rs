@@ -3,6 +3,7 @@
 
 mod ablate;
 mod bad_input;
+mod bench;
 mod capture;
 mod cases;
 mod compare;

@@ -46,6 +46,10 @@ pub enum RepeatError {
 /// # Errors
 /// The first input that this version does not take, or a snapshot that is gone or another one.
 pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError> {
+    if inputs.memory == record::Memory::Live {
+        // Its policy and machine are no policy and machine of the lab either.
+        return Err(RepeatError::Live);
+    }
     let mut scenario = Scenario::of(value::workload(&inputs.workload.name)?);
     for (key, value) in &inputs.workload.parameters {
         scenario.choose(key, &written(value))?;
