@@ -42,6 +42,9 @@ pub(crate) enum Command {
     Machines(MachinesCommand),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    /// Name or fetch kernels to run on: Debian's, from the mirror that this machine's apt has.
+    #[command(subcommand)]
+    Kernels(KernelsCommand),
     /// The program that a bench starts.
     #[command(hide = true)]
     Program {
@@ -198,6 +201,22 @@ pub(crate) enum PoliciesCommand {
         /// Print it as JSON.
         #[arg(long)]
         json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelsCommand {
+    /// Name the kernels that can be had, and those of the cache.
+    List {
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bring kernels into the cache, verified by the mirror's signed index.
+    Fetch {
+        /// Series, 6.12 for instance.
+        #[arg(required = true)]
+        series: Vec<String>,
     },
 }
 

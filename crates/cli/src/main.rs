@@ -12,6 +12,7 @@ mod compare;
 mod failure;
 mod info;
 mod inspect;
+mod kernels;
 mod machines;
 mod output;
 mod picture_file;
@@ -67,6 +68,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Kernels(command) => kernels::run(&command),
         Command::Program { clock } => bench::program(&clock),
         Command::Compare(args) => compare::run(&args),
         Command::Plot(args) => plot::run(&args),

@@ -79,10 +79,12 @@ impl Results {
         }
     }
 
-    /// The results of an experiment on a real kernel, whose runs are one column.
-    pub(crate) fn of_live(workload: Workload, experiment: &Experiment, title: &str, layout: Layout) -> Self {
+    /// The results of an experiment on real kernels, a column for each title.
+    pub(crate) fn of_live(workload: Workload, experiment: &Experiment, titles: &[&str], layout: Layout) -> Self {
         let runs: Vec<&Run> = experiment.runs.iter().collect();
-        let report = tables(layout, workload, &[(title, runs.clone())], Generation::default());
+        let of_title = |title: &str| runs.iter().copied().filter(|run| run.policy == title).collect::<Vec<&Run>>();
+        let columns: Vec<_> = titles.iter().map(|&title| (title, of_title(title))).collect();
+        let report = tables(layout, workload, &columns, Generation::default());
         Self {
             tables: Tables::Policies { report, days: days(&experiment.runs) },
             notes: notes(&experiment.inputs, &runs),

@@ -18,11 +18,11 @@ pub fn asked(plan: &Plan) -> Inputs {
     inputs(plan, plan.chosen.iter().map(|(&key, value)| (key, value)))
 }
 
-/// The inputs of an experiment on a real kernel: `machine` says which one it was, and `title` is the column of its runs.
+/// The inputs of an experiment on a real kernel: `machine` says which one it was, and each of `titles` is a column of runs.
 #[must_use]
-pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Machine, title: &str) -> Inputs {
-    let policy = record::Policy {
-        title: title.to_owned(),
+pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Machine, titles: &[&str]) -> Inputs {
+    let policy = |title: &&str| record::Policy {
+        title: (*title).to_owned(),
         text: "# A real kernel: what it does is not made of switches.\n".to_owned(),
         settings: Vec::new(),
         needs: Vec::new(),
@@ -38,7 +38,7 @@ pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Ma
         cmdline: String::new(),
         settings: plan.settings.clone(),
         recorded: record::Recorded { every: plan.sample_every, finely: false, events: Vec::new(), check_every: 0 },
-        policies: vec![policy],
+        policies: titles.iter().map(policy).collect(),
     }
 }
 

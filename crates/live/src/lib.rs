@@ -21,6 +21,7 @@ mod space;
 mod supervisor;
 mod system;
 mod thread;
+mod wire;
 
 pub use job::{Job, WireValue};
 pub use journal::{Journal, JournalError, Undone};
@@ -28,3 +29,4 @@ pub use message::{Facts, Message, Sample, StopKind, Unit};
 pub use program::program;
 pub use readings::{Readings, own_meaning, read_facts};
 pub use supervisor::{Limits, SuperviseError, Supervised, Witness, supervise};
+pub use wire::{FromGuest, ToGuest, read_frame, write_frame};

@@ -6,6 +6,8 @@
 
 mod bench;
 mod collector;
+pub mod guest;
+pub mod kernels;
 mod refusal;
 
 pub use bench::{BenchError, Benched, bench, journal_directory, reserve_of};

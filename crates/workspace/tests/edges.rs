@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("workloads", &["units"]),
     ("machine", &["units", "mm", "procfs", "workloads"]),
     ("live", &["units", "workloads"]),
+    ("guest", &["live"]),
     ("snapshot", &["units", "escape"]),
     ("host", &["units", "snapshot"]),
     ("import", &["units", "mm", "procfs", "snapshot"]),

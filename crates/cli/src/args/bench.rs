@@ -7,7 +7,7 @@ use order9_units::Bytes;
 
 use super::ShownArgs;
 
-/// Run a workload on the kernel of this host, as root: the program of the lab, by real system calls.
+/// Run a workload on a real kernel, that of this host as root or any other in a virtual machine: the program of the lab, by real system calls.
 ///
 /// Settings that the workload wants are changed for the time of the run and put back whatever ends it, at the next start of order9 if need
 /// be. The program is the first that the kernel kills for memory, and is ended where it leaves less than --reserve to others.
@@ -32,6 +32,19 @@ pub(crate) struct BenchArgs {
     /// Interval between readings of the counters. [default: 1s; fsmark 10s, uptime 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
+    /// Run on this kernel in a virtual machine, instead of this host's: a bzImage by a path with a /, or one that `order9 kernels fetch`
+    /// has brought, linux-6.12 for instance. May be given more than once; each is a column.
+    #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["files", "reserve"])]
+    pub(crate) kernels: Vec<String>,
+    /// CPUs, nodes and memory of the virtual machine: a built-in machine, or a file. [default: 2 CPUs and 2 GiB on one node]
+    #[arg(long, value_name = "MACHINE", requires = "kernels")]
+    pub(crate) machine: Option<String>,
+    /// Parameters of the virtual machine's kernel.
+    #[arg(long, value_name = "PARAMETERS", requires = "kernels")]
+    pub(crate) cmdline: Option<String>,
+    /// Let the virtual machine's time be counted instructions, on one thread: the same run gives the same counts again.
+    #[arg(long, requires = "kernels")]
+    pub(crate) deterministic: bool,
     /// Directory for files of the workload. [default: a tmpfs of its own, as on a machine without a disk]
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
@@ -59,6 +72,7 @@ Examples:
   order9 bench hugealloc --param size=2G --param driver=advised --dry-run
   order9 bench hugealloc --param size=2G --param driver=advised -o live
   order9 bench thpscale --param size=4G --files /var/tmp --seeds 3 -o live
+  order9 bench hugealloc --kernel linux-6.1 --kernel ./bzImage --param driver=advised -o guests
   order9 compare live lab";
 
 impl BenchArgs {

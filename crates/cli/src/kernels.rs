@@ -1,0 +1,40 @@
+//! `order9 kernels`.
+
+use order9_referee::kernels::{Kernel, Kernels};
+use serde::Serialize;
+
+use crate::args::KernelsCommand;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+/// A kernel for programs.
+#[derive(Serialize)]
+struct Json<'a> {
+    series: &'a str,
+    suite: &'a str,
+    package: Option<&'a str>,
+}
+
+/// Lists or fetches kernels.
+pub(crate) fn run(command: &KernelsCommand) -> Result<(), Failure> {
+    let kernels = Kernels::cache();
+    match command {
+        KernelsCommand::List { json: true } => print_json(&kernels.list().iter().map(json).collect::<Vec<_>>()),
+        KernelsCommand::List { json: false } => {
+            let row = |kernel: &Kernel| {
+                let package = kernel.package.as_deref().unwrap_or("not fetched");
+                format!("linux-{:8}{:12}{package}\n", kernel.series, kernel.suite)
+            };
+            let rows: String = kernels.list().iter().map(row).collect();
+            print(&format!("{:14}{:12}in the cache\n{rows}", "kernel", "suite"))
+        }
+        KernelsCommand::Fetch { series } => series.iter().try_for_each(|series| {
+            let package = kernels.fetch(series).map_err(|error| Failure::Usage(error.to_string()))?;
+            print(&format!("{series}: {package}\n"))
+        }),
+    }
+}
+
+fn json(kernel: &Kernel) -> Json<'_> {
+    Json { series: kernel.series, suite: kernel.suite, package: kernel.package.as_deref() }
+}

@@ -1,0 +1,75 @@
+//! The file system with which a guest boots: its first process, two device nodes, and nothing else.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cpio::newc::{Builder, ModeFileType, trailer};
+
+use super::error::GuestError;
+
+/// Name of the first process' file.
+const INIT: &str = "order9-guest";
+/// Its folders in the tree where it is built, from the folder with the command.
+const BUILT: [&str; 2] = ["../x86_64-unknown-linux-musl/guest", "../../x86_64-unknown-linux-musl/guest"];
+
+/// The first process' file: beside the command, or where the tree has it that the command was built in.
+///
+/// # Errors
+/// Where it is in none of these places.
+pub fn find_init() -> Result<PathBuf, GuestError> {
+    let command = std::env::current_exe().map_err(GuestError::file("/proc/self/exe"))?;
+    let folder = command.parent().unwrap_or(Path::new("/"));
+    let places = std::iter::once(folder.join(INIT)).chain(BUILT.map(|place| folder.join(place).join(INIT)));
+    places.into_iter().find(|path| path.is_file()).ok_or(GuestError::NoInit)
+}
+
+/// The archive that a kernel unpacks at boot.
+pub(super) fn initramfs(init: &[u8]) -> io::Result<Vec<u8>> {
+    let mut archive = Vec::with_capacity(init.len() + 1024);
+    for folder in ["dev", "proc", "sys", "run"] {
+        archive =
+            Builder::new(folder).mode(0o755).set_mode_file_type(ModeFileType::Directory).write(archive, 0).finish()?;
+    }
+    // The first process needs something to write to before it can mount /dev.
+    for (name, major, minor) in [("dev/console", 5, 1), ("dev/null", 1, 3)] {
+        let node = Builder::new(name).mode(0o600).set_mode_file_type(ModeFileType::Char);
+        archive = node.rdev_major(major).rdev_minor(minor).write(archive, 0).finish()?;
+    }
+    let length = u32::try_from(init.len()).map_err(io::Error::other)?;
+    let mut file = Builder::new("init").mode(0o755).set_mode_file_type(ModeFileType::Regular).write(archive, length);
+    io::copy(&mut &*init, &mut file)?;
+    trailer(file.finish()?)
+}
+
+/// Reads the first process and writes the archive to `path`.
+pub(super) fn write_initramfs(init: &Path, path: &Path) -> Result<(), GuestError> {
+    let content = fs::read(init).map_err(GuestError::file(init))?;
+    let archive = initramfs(&content).map_err(GuestError::file(path))?;
+    fs::write(path, archive).map_err(GuestError::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use cpio::newc::Reader;
+
+    use super::*;
+
+    #[test]
+    fn the_archive_has_the_first_process_and_a_console() {
+        let archive = initramfs(b"a program").expect("memory takes it");
+        let (mut from, mut names) = (archive.as_slice(), Vec::new());
+        loop {
+            let reader = Reader::new(from).expect("an entry");
+            if reader.entry().is_trailer() {
+                break;
+            }
+            names.push((reader.entry().name().to_owned(), reader.entry().mode()));
+            let mut content = Vec::new();
+            from = reader.to_writer(&mut content).expect("its content");
+            assert_eq!(content, if names.len() == 7 { b"a program".as_slice() } else { b"" });
+        }
+        assert_eq!(names[4], ("dev/console".to_owned(), 0o020_600));
+        assert_eq!(names[6], ("init".to_owned(), 0o100_755));
+    }
+}

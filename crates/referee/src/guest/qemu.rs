@@ -1,0 +1,133 @@
+//! A process of QEMU, and its sockets.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::accel::Accel;
+use super::error::GuestError;
+use super::initramfs::write_initramfs;
+use super::machine::GuestSpec;
+use super::qmp::Qmp;
+
+/// The program.
+const QEMU: &str = "qemu-system-x86_64";
+/// Lines of the console that an error shows.
+const LINES: usize = 8;
+
+/// A running QEMU; it ends when this is dropped.
+pub(super) struct Qemu {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Qemu {
+    /// Starts a machine; with `resumes` it waits for its state.
+    pub(super) fn start(spec: &GuestSpec, accel: Accel, resumes: bool) -> Result<Self, GuestError> {
+        let folder = tempfile::tempdir().map_err(GuestError::file(std::env::temp_dir()))?;
+        let place = |name: &str| folder.path().join(name);
+        write_initramfs(&spec.init, &place("initramfs"))?;
+        let text = |path: PathBuf| path.display().to_string();
+        let mut command = Command::new(QEMU);
+        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-vga", "none", "-no-reboot"]);
+        command.args(accel.arguments()).args(spec.shape.arguments());
+        command.arg("-kernel").arg(&spec.kernel).arg("-initrd").arg(place("initramfs"));
+        let console = "console=ttyS0 quiet panic=-1 nokaslr rdinit=/init";
+        command.args(["-append", format!("{console} {}", spec.cmdline).trim_end()]);
+        command.args(["-serial", &format!("file:{}", text(place("console")))]);
+        command.args(["-chardev", &format!("socket,id=port,path={},server=on,wait=off", text(place("port")))]);
+        command.args(["-serial", "chardev:port"]);
+        command.args(["-qmp", &format!("unix:{},server=on,wait=off", text(place("monitor")))]);
+        if resumes {
+            command.args(["-incoming", "defer"]);
+        }
+        let errors = fs::File::create(place("errors")).map_err(GuestError::file(place("errors")))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(errors));
+        let child = command.spawn().map_err(|error| GuestError::NoQemu { program: QEMU.to_owned(), error })?;
+        Ok(Self { child, folder })
+    }
+
+    /// The serial port to the guest.
+    pub(super) fn port(&mut self) -> Result<UnixStream, GuestError> {
+        self.connect("port")
+    }
+
+    /// The monitor.
+    pub(super) fn monitor(&mut self) -> Result<Qmp, GuestError> {
+        Qmp::new(self.connect("monitor")?)
+    }
+
+    fn connect(&mut self, name: &str) -> Result<UnixStream, GuestError> {
+        let path = self.folder.path().join(name);
+        // QEMU makes its sockets after it has touched all memory of the guest.
+        let until = Instant::now() + Duration::from_secs(120);
+        loop {
+            match UnixStream::connect(&path) {
+                Ok(stream) => return Ok(stream),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+                Err(error) => return Err(GuestError::File { path, error }),
+            }
+            if !self.is_running() {
+                return Err(GuestError::Qmp(self.errors()));
+            }
+            if Instant::now() > until {
+                return Err(self.lost("did not start within two minutes"));
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub(super) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What QEMU itself said last.
+    fn errors(&self) -> String {
+        let text = fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default();
+        text.lines().last().unwrap_or("it ended and gave no reason").to_owned()
+    }
+
+    /// Everything that the guest wrote to its console.
+    pub(super) fn console(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.folder.path().join("console")).unwrap_or_default()).into_owned()
+    }
+
+    /// The error of a guest with which something has happened.
+    pub(super) fn lost(&self, what: &str) -> GuestError {
+        GuestError::Lost { what: what.to_owned(), console: last_lines(&self.console()) }
+    }
+}
+
+/// The last lines of a console, in one.
+fn last_lines(console: &str) -> String {
+    let lines: Vec<&str> = console.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    if last.is_empty() { "there are none".to_owned() } else { last.join(" | ") }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // A process that is gone needs no end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_of_a_console_are_one_line() {
+        assert_eq!(last_lines("one\r\n\r\ntwo\r\n"), "one | two");
+        assert_eq!(last_lines(""), "there are none");
+        let many: String = (0..20).map(|number| format!("{number}\n")).collect();
+        assert_eq!(last_lines(&many), "12 | 13 | 14 | 15 | 16 | 17 | 18 | 19");
+    }
+}

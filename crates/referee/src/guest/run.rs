@@ -1,0 +1,75 @@
+//! A run in a guest, from the order to the record.
+
+use order9_live::{FromGuest, Job, Message, StopKind, Supervised, ToGuest};
+use order9_record::{ExtraFile, ProcFile, Run};
+use order9_snapshot::{Snapshot, format};
+use order9_units::CounterMeaning;
+
+use super::error::GuestError;
+use super::machine::{Guest, unexpected};
+use super::maps::Maps;
+use crate::collector::Collector;
+
+/// A run in a guest.
+pub struct InGuest {
+    /// The run.
+    pub run: Run,
+    /// The snapshots that it asked for, with their names.
+    pub snapshots: Vec<(String, Snapshot)>,
+}
+
+impl Guest {
+    /// Runs `job` as the column `title`. A guest that panics or falls silent is an outcome of the run.
+    ///
+    /// # Errors
+    /// Where the run did not start.
+    pub fn run(
+        &mut self,
+        job: &Job,
+        title: &str,
+        meaning: &dyn Fn(&str) -> Option<CounterMeaning>,
+    ) -> Result<InGuest, GuestError> {
+        let mut collector = Collector::new(title, job.seed);
+        let (mut maps, mut snapshots) = (Maps::default(), Vec::new());
+        self.order(&ToGuest::Run(job.clone()))?;
+        let end = loop {
+            match self.answer() {
+                Ok(FromGuest::Said(message)) => collector.take(message, meaning),
+                Ok(FromGuest::Map { snapshot, path, deflated }) => {
+                    if let Err(error) = maps.take(&snapshot, &path, &deflated) {
+                        collector.take(Message::Note(error), meaning);
+                    }
+                }
+                Ok(FromGuest::MapEnds { snapshot }) => match maps.finish(&snapshot) {
+                    Ok(map) => snapshots.push((snapshot, map)),
+                    Err(error) => collector.take(Message::Note(format!("no snapshot {snapshot}: {error}")), meaning),
+                },
+                Ok(FromGuest::Ended(Ok(end))) => break end,
+                Ok(FromGuest::Ended(Err(error))) => {
+                    return Err(GuestError::Qmp(format!("the run did not start: {error}")));
+                }
+                Ok(other) => break Supervised::Stopped(StopKind::Other, unexpected("its results", &other)),
+                Err(error) => break Supervised::Stopped(StopKind::Other, error.to_string()),
+            }
+        };
+        let mut run = collector.finish(end);
+        run.notes.extend(self.accel.note().map(str::to_owned));
+        run.notes.push(format!("a guest by {} under Linux {}", self.accel.name(), self.kernel));
+        run.traces.end.push(ProcFile { path: "/dev/kmsg".to_owned(), content: self.console() });
+        Ok(InGuest { run, snapshots })
+    }
+}
+
+impl InGuest {
+    /// The snapshots as files of a run directory.
+    #[must_use]
+    pub fn files(&self) -> Vec<ExtraFile> {
+        let file = |(name, map): &(String, Snapshot)| {
+            let mut content = Vec::new();
+            // What does not have the form of a snapshot was refused before.
+            format::write(map, &mut content).ok()?;
+            Some(ExtraFile { name: format!("{}-seed-{}-{name}.o9snap", self.run.policy, self.run.seed), content })
+        };
+        self.snapshots.iter().filter_map(file).collect()
+    }
+}

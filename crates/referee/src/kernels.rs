@@ -1,0 +1,291 @@
+//! Kernels to compare with: those of Debian, taken by apt from the mirror that this machine is set up with.
+//!
+//! apt does what it does for every package: it finds the mirror, checks the signed index and the digests. Its lists and the packages
+//! lie in a folder of their own, so that nothing of the machine's own set-up changes. A kernel is a folder of the cache: `vmlinuz`, and
+//! `package` with the name and version of the package that it came in.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Suites of Debian, each with the series of its kernel.
+const SUITES: [(&str, &str); 4] = [("bullseye", "5.10"), ("bookworm", "6.1"), ("trixie", "6.12"), ("sid", "7.2")];
+
+/// A kernel that can be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Series, `6.12`.
+    pub series: &'static str,
+    /// Suite of Debian that has it.
+    pub suite: &'static str,
+    /// The package in the cache, with its version; `None` where it was not fetched.
+    pub package: Option<String>,
+}
+
+/// Why there is no kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// A name that no kernel has.
+    #[error("no kernel is called {name}: expected a bzImage by a path with a /, or one of {}", names())]
+    Unknown {
+        /// The name as given.
+        name: String,
+    },
+    /// A kernel that was not fetched.
+    #[error("Linux {0} is not in the cache: order9 kernels fetch {0} brings it")]
+    NotFetched(&'static str),
+    /// There is no apt.
+    #[error(
+        "{program} cannot be started ({error}): kernels come from Debian's mirrors by apt; elsewhere give --kernel a file"
+    )]
+    NoApt {
+        /// The program that was tried.
+        program: &'static str,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// apt has no mirror of Debian.
+    #[error("apt's sources name no mirror of Debian: give --kernel a file")]
+    NoMirror,
+    /// apt or dpkg failed.
+    #[error("{what}: {said}")]
+    Failed {
+        /// What was tried.
+        what: String,
+        /// The last line of what the program said.
+        said: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+}
+
+fn names() -> String {
+    SUITES.map(|(_, series)| series).join(", ")
+}
+
+fn of_file(path: &Path) -> impl FnOnce(io::Error) -> KernelError + '_ {
+    move |error| KernelError::File { path: path.to_owned(), error }
+}
+
+/// Kernels of the cache, and how they come there.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    folder: PathBuf,
+}
+
+impl Kernels {
+    /// The user's cache: `$XDG_CACHE_HOME/order9/kernels`, or below `~/.cache`.
+    #[must_use]
+    pub fn cache() -> Self {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = || variable("HOME").unwrap_or_else(|| PathBuf::from("/root")).join(".cache");
+        Self::in_folder(variable("XDG_CACHE_HOME").unwrap_or_else(home).join("order9/kernels"))
+    }
+
+    /// A cache in this folder.
+    #[must_use]
+    pub fn in_folder(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// All that can be had, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Kernel> {
+        let package = |series: &str| fs::read_to_string(self.folder.join(series).join("package")).ok();
+        SUITES
+            .map(|(suite, series)| Kernel {
+                series,
+                suite,
+                package: package(series).map(|text| text.trim().to_owned()),
+            })
+            .to_vec()
+    }
+
+    /// The file that `word` names: a path, or a kernel of the cache as `6.12` or `linux-6.12`.
+    ///
+    /// # Errors
+    /// A name that nothing has, a kernel that was not fetched, a file that is not there.
+    pub fn find(&self, word: &str) -> Result<PathBuf, KernelError> {
+        if word.contains('/') {
+            let path = PathBuf::from(word);
+            fs::File::open(&path).map_err(of_file(&path))?;
+            return Ok(path);
+        }
+        let series = series(word)?;
+        let path = self.folder.join(series).join("vmlinuz");
+        if path.is_file() { Ok(path) } else { Err(KernelError::NotFetched(series)) }
+    }
+
+    /// Takes a kernel from Debian's mirror; the package and its version.
+    ///
+    /// # Errors
+    /// What kept it from coming.
+    pub fn fetch(&self, word: &str) -> Result<String, KernelError> {
+        let series = series(word)?;
+        let suite = SUITES.iter().find(|(_, of)| *of == series).map_or("sid", |(suite, _)| suite);
+        let apt = Apt::new(&self.folder, suite)?;
+        apt.get(&["update"], &format!("the index of {suite}"))?;
+        let image = apt.newest(series)?;
+        let folder = tempfile::tempdir_in(&self.folder).map_err(of_file(&self.folder))?;
+        apt.download(&image, folder.path())?;
+        let kernel = find_kernel(&folder.path().join("unpacked")).ok_or_else(|| KernelError::Failed {
+            what: image.clone(),
+            said: "the package holds no kernel".to_owned(),
+        })?;
+        let place = self.folder.join(series);
+        fs::create_dir_all(&place).map_err(of_file(&place))?;
+        // The name comes last, so that a kernel with a name is whole.
+        fs::copy(&kernel, place.join("vmlinuz.new")).map_err(of_file(&kernel))?;
+        fs::rename(place.join("vmlinuz.new"), place.join("vmlinuz")).map_err(of_file(&place))?;
+        fs::write(place.join("package"), format!("{image}\n")).map_err(of_file(&place))?;
+        Ok(image)
+    }
+}
+
+fn series(word: &str) -> Result<&'static str, KernelError> {
+    let wanted = word.strip_prefix("linux-").unwrap_or(word);
+    let found = SUITES.iter().find(|(_, series)| *series == wanted).map(|&(_, series)| series);
+    found.ok_or_else(|| KernelError::Unknown { name: word.to_owned() })
+}
+
+/// A file called vmlinuz, with whatever behind the name.
+fn find_kernel(folder: &Path) -> Option<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
+    entries.sort_unstable();
+    entries.into_iter().find_map(|path| {
+        let is_link = path.symlink_metadata().ok()?.is_symlink();
+        match path.is_dir() {
+            true if !is_link => find_kernel(&path),
+            _ => path.file_name()?.to_str()?.starts_with("vmlinuz").then_some(path),
+        }
+    })
+}
+
+/// apt with lists and packages of its own.
+struct Apt {
+    options: Vec<String>,
+}
+
+impl Apt {
+    fn new(folder: &Path, suite: &str) -> Result<Self, KernelError> {
+        let apt = folder.join("apt");
+        for part in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(apt.join(part)).map_err(of_file(&apt))?;
+        }
+        let mirror = mirror()?;
+        let sources = apt.join(format!("{suite}.list"));
+        fs::write(&sources, format!("deb {mirror} {suite} main\n")).map_err(of_file(&sources))?;
+        let option = |name: &str, value: String| ["-o".to_owned(), format!("{name}={value}")];
+        let options = [
+            option("Dir::Etc::sourcelist", sources.display().to_string()),
+            option("Dir::Etc::sourceparts", "-".to_owned()),
+            option("Dir::State::lists", apt.join("lists").display().to_string()),
+            option("Dir::Cache", apt.join("cache").display().to_string()),
+            // Indexes of other things than packages are of no use here.
+            option("Acquire::IndexTargets::deb::DEP-11::DefaultEnabled", "false".to_owned()),
+            option("Acquire::Languages", "none".to_owned()),
+            option("APT::Sandbox::User", "root".to_owned()),
+        ];
+        Ok(Self { options: options.concat() })
+    }
+
+    fn run(&self, program: &'static str, arguments: &[&str], folder: &Path, what: &str) -> Result<String, KernelError> {
+        let mut command = Command::new(program);
+        command.args(&self.options).args(arguments).current_dir(folder).env("LC_ALL", "C");
+        run(command, program, what)
+    }
+
+    fn get(&self, arguments: &[&str], what: &str) -> Result<String, KernelError> {
+        self.run("apt-get", arguments, Path::new("/"), what)
+    }
+
+    /// The newest package with a kernel of this series for virtual machines.
+    fn newest(&self, series: &str) -> Result<String, KernelError> {
+        let pattern = format!(r"^linux-(image|binary-unsigned)-{}[.][^ ]*cloud-amd64$", series.replace('.', "[.]"));
+        let found =
+            self.run("apt-cache", &["search", "--names-only", &pattern], Path::new("/"), "the search for kernels")?;
+        let names: Vec<&str> = found.lines().filter_map(|line| line.split(' ').next()).collect();
+        // From 7.2 on the kernel is in a package of its own, and that of the old name holds nothing.
+        let binary = names.iter().filter(|name| name.starts_with("linux-binary-unsigned-"));
+        let newest = binary.max_by_key(|name| version(name)).or_else(|| names.iter().max_by_key(|name| version(name)));
+        newest.map(|name| (*name).to_owned()).ok_or_else(|| KernelError::Failed {
+            what: format!("Linux {series}"),
+            said: "the mirror has no package with it".to_owned(),
+        })
+    }
+
+    /// Takes a package and unpacks it below `folder`.
+    fn download(&self, package: &str, folder: &Path) -> Result<(), KernelError> {
+        self.run("apt-get", &["download", package], folder, package)?;
+        let mut files = fs::read_dir(folder).map_err(of_file(folder))?.flatten().map(|entry| entry.path());
+        let file = files.find(|path| path.extension().is_some_and(|end| end == "deb"));
+        let file =
+            file.ok_or_else(|| KernelError::Failed { what: package.to_owned(), said: "no file came".to_owned() })?;
+        let mut command = Command::new("dpkg-deb");
+        command.arg("-x").arg(&file).arg(folder.join("unpacked"));
+        run(command, "dpkg-deb", package).map(drop)
+    }
+}
+
+fn run(mut command: Command, program: &'static str, what: &str) -> Result<String, KernelError> {
+    let output = command.output().map_err(|error| KernelError::NoApt { program, error })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said =
+        errors.lines().rfind(|line| line.starts_with("E: ")).or(errors.lines().last()).unwrap_or("no reason given");
+    Err(KernelError::Failed { what: what.to_owned(), said: said.to_owned() })
+}
+
+/// The first mirror of Debian among apt's sources.
+fn mirror() -> Result<String, KernelError> {
+    let mut command = Command::new("apt-get");
+    command.args(["indextargets", "--format", "$(REPO_URI)"]).env("LC_ALL", "C");
+    let uris = run(command, "apt-get", "apt's sources")?;
+    let is_debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
+    uris.lines().find(is_debian).map(str::to_owned).ok_or(KernelError::NoMirror)
+}
+
+/// Numbers of a package's name, for comparison.
+fn version(name: &str) -> Vec<u64> {
+    name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_found_by_path_and_by_name() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let kernels = Kernels::in_folder(folder.path().to_owned());
+        let says = |word: &str| kernels.find(word).expect_err("nothing is there").to_string();
+        assert_eq!(says("linux-6.1"), "Linux 6.1 is not in the cache: order9 kernels fetch 6.1 brings it");
+        assert!(says("6.2").ends_with("or one of 5.10, 6.1, 6.12, 7.2"), "{}", says("6.2"));
+        assert!(says("./bzImage").starts_with("./bzImage: "));
+        fs::create_dir(folder.path().join("6.1")).expect("it can be made");
+        fs::write(folder.path().join("6.1/vmlinuz"), "kernel").expect("it can be written");
+        fs::write(folder.path().join("6.1/package"), "linux-image-6.1\n").expect("it can be written");
+        for word in ["6.1", "linux-6.1"] {
+            assert_eq!(kernels.find(word).expect("it is there"), folder.path().join("6.1/vmlinuz"));
+        }
+        let packages: Vec<_> = kernels.list().into_iter().filter_map(|kernel| kernel.package).collect();
+        assert_eq!(packages, ["linux-image-6.1"]);
+    }
+
+    #[test]
+    fn the_newest_package_is_that_of_the_highest_numbers() {
+        let names = ["linux-image-6.1.0-9-cloud-amd64", "linux-image-6.1.0-50-cloud-amd64"];
+        assert_eq!(names.iter().max_by_key(|name| version(name)), Some(&names[1]));
+        let names = ["linux-image-6.12.107+deb13-cloud-amd64", "linux-image-6.12.94+deb13-cloud-amd64"];
+        assert_eq!(names.iter().max_by_key(|name| version(name)), Some(&names[0]));
+    }
+}
