@@ -14,7 +14,7 @@ mod bench;
 mod plot;
 mod run;
 
-pub(crate) use bench::BenchArgs;
+pub(crate) use bench::{BenchArgs, KernelArgs, ValidateArgs};
 pub(crate) use plot::PlotArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
 
@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Machines(MachinesCommand),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Validate(Box<ValidateArgs>),
     /// Name or fetch kernels to run on: Debian's, from the mirror that this machine's apt has.
     #[command(subcommand)]
     Kernels(KernelsCommand),

@@ -26,6 +26,7 @@ mod source;
 mod synth;
 mod target;
 mod timing;
+mod validate;
 mod watch;
 mod workloads;
 
@@ -68,6 +69,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Validate(args) => validate::run(&args),
         Command::Kernels(command) => kernels::run(&command),
         Command::Program { clock } => bench::program(&clock),
         Command::Compare(args) => compare::run(&args),

@@ -22,8 +22,13 @@ const COMPACTION: [(&str, &str, Source); 4] = [
 /// Quantities that decide between policies: the main quantities of the workload, under the names that `runs` have for
 /// them, and moves.
 pub(crate) fn main_quantities<'a>(workload: Workload, runs: impl Iterator<Item = &'a Run>) -> Vec<Quantity> {
+    workload_quantities(workload, runs).into_iter().chain([counted(MOVED)]).collect()
+}
+
+/// The main quantities of the workload, under the names that `runs` have for them.
+pub(crate) fn workload_quantities<'a>(workload: Workload, runs: impl Iterator<Item = &'a Run>) -> Vec<Quantity> {
     let names: BTreeSet<&str> = runs.flat_map(|run| &run.operations).map(|operation| operation.name.as_str()).collect();
-    of_workload(workload, |operation| numbered(operation, &names)).chain([counted(MOVED)]).collect()
+    of_workload(workload, |operation| numbered(operation, &names)).collect()
 }
 
 /// Quantities that are measured of every policy of an ablation: those of compaction, and those that decide between

@@ -105,7 +105,7 @@ pub(crate) fn column(workload: Workload, title: &str, runs: &[&Run]) -> Column {
 }
 
 /// Results of several runs together.
-fn results(workload: Workload, runs: &[&Run]) -> Results {
+pub(crate) fn results(workload: Workload, runs: &[&Run]) -> Results {
     let mut pooled: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
         for operation in &run.operations {

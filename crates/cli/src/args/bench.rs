@@ -32,24 +32,13 @@ pub(crate) struct BenchArgs {
     /// Interval between readings of the counters. [default: 1s; fsmark 10s, uptime 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
-    /// Run on this kernel in a virtual machine, instead of this host's: a bzImage by a path with a /, or one that `order9 kernels fetch`
-    /// has brought, linux-6.12 for instance. May be given more than once; each is a column.
-    #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["files", "reserve"])]
-    pub(crate) kernels: Vec<String>,
-    /// CPUs, nodes and memory of the virtual machine: a built-in machine, or a file. [default: 2 CPUs and 2 GiB on one node]
-    #[arg(long, value_name = "MACHINE", requires = "kernels")]
-    pub(crate) machine: Option<String>,
-    /// Parameters of the virtual machine's kernel.
-    #[arg(long, value_name = "PARAMETERS", requires = "kernels")]
-    pub(crate) cmdline: Option<String>,
-    /// Let the virtual machine's time be counted instructions, on one thread: the same run gives the same counts again.
-    #[arg(long, requires = "kernels")]
-    pub(crate) deterministic: bool,
+    #[command(flatten)]
+    pub(crate) kernels: KernelArgs,
     /// Directory for files of the workload. [default: a tmpfs of its own, as on a machine without a disk]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
     pub(crate) files: Option<PathBuf>,
     /// Memory that is left available to others. [default: a sixteenth of memory, at least 256M]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", conflicts_with = "kernels")]
     pub(crate) reserve: Option<Bytes>,
     /// Say what would run and be changed, and do nothing.
     #[arg(long)]
@@ -65,6 +54,24 @@ pub(crate) struct BenchArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
+}
+
+/// Kernels of virtual machines.
+#[derive(Debug, Args)]
+pub(crate) struct KernelArgs {
+    /// Run on this kernel in a virtual machine, instead of this host's: a bzImage by a path with a /, or one that `order9 kernels fetch`
+    /// has brought, linux-6.12 for instance. May be given more than once; each is a column.
+    #[arg(long = "kernel", value_name = "KERNEL")]
+    pub(crate) kernels: Vec<String>,
+    /// CPUs, nodes and memory of the virtual machine: a built-in machine, or a file. [default: 2 CPUs and 2 GiB on one node]
+    #[arg(long, value_name = "MACHINE", requires = "kernels")]
+    pub(crate) machine: Option<String>,
+    /// Parameters of the virtual machine's kernel.
+    #[arg(long, value_name = "PARAMETERS", requires = "kernels")]
+    pub(crate) cmdline: Option<String>,
+    /// Let the virtual machine's time be counted instructions, on one thread: the same run gives the same counts again.
+    #[arg(long, requires = "kernels")]
+    pub(crate) deterministic: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -84,5 +91,62 @@ impl BenchArgs {
         let several =
             several.into_iter().flat_map(|(texts, option)| texts.iter().map(move |text| (option, text.as_str())));
         several.chain(single)
+    }
+}
+
+/// Run a workload on real kernels and in the lab from the same memory, and judge each quantity.
+///
+/// A kernel is booted once and its whole machine saved. Every real run resumes from that state, and the lab starts from its memory map, with
+/// the same parameters, settings and seeds. Exit status 1 where a quantity is outside its goal.
+#[derive(Debug, Args)]
+#[command(after_help = VALIDATE_EXAMPLES)]
+pub(crate) struct ValidateArgs {
+    /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
+    #[arg(value_name = "WORKLOAD|SCENARIO", allow_hyphen_values = true)]
+    pub(crate) what: String,
+    #[command(flatten)]
+    pub(crate) kernels: KernelArgs,
+    /// Number of real runs of each kernel, and of runs of the lab.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) runs: u64,
+    /// The policy to hold the kernel against: built-in, or a file. [default: host, the nearest to the kernel's release]
+    #[arg(long, value_name = "POLICY", default_value = "host", allow_hyphen_values = true, hide_default_value = true)]
+    pub(crate) policy: String,
+    /// The machine whose prices the lab has. [default: epyc-vm]
+    #[arg(long, value_name = "MACHINE", allow_hyphen_values = true)]
+    pub(crate) prices: Option<String>,
+    /// A parameter of the workload.
+    #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) parameters: Vec<String>,
+    /// Short for --param threads=1,3,5.
+    #[arg(long, value_name = "1,3,5", allow_hyphen_values = true)]
+    pub(crate) threads: Option<String>,
+    /// A setting by its Linux name, written before the start.
+    #[arg(long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    pub(crate) settings: Vec<String>,
+    /// Store the runs of both sides, the memory they started from and the verdicts below this directory.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace what the directory holds.
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const VALIDATE_EXAMPLES: &str = "\
+Examples:
+  order9 validate hugealloc --kernel linux-6.1 --kernel linux-6.12 --param driver=advised --runs 5
+  order9 validate thpscale --kernel ./bzImage --machine small.toml -o checked";
+
+impl ValidateArgs {
+    /// The options that were given, each with its value.
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let threads = self.threads.as_deref().map(|threads| ("--threads", threads));
+        let several = [(&self.parameters, "--param"), (&self.settings, "--set")];
+        let several =
+            several.into_iter().flat_map(|(texts, option)| texts.iter().map(move |text| (option, text.as_str())));
+        several.chain(threads)
     }
 }

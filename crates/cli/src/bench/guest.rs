@@ -5,14 +5,15 @@ use std::time::Duration;
 use order9_host::available_memory;
 use order9_lab::machines::{self, MachineSpec};
 use order9_lab::scenario::LivePlan;
+use order9_live::{Facts, Job};
 use order9_record::{ExtraFile, Run};
-use order9_referee::guest::{Accel, Guest, GuestSpec, NodeShape, Saved, Shape, find_init};
+use order9_referee::guest::{Accel, Guest, GuestSpec, InGuest, NodeShape, Saved, Shape, find_init};
 use order9_referee::kernels::Kernels;
 use order9_units::Bytes;
 use order9_workloads::Parameters;
 
-use super::{Measured, job, machine, meaning};
-use crate::args::BenchArgs;
+use super::{Measured, Place, machine, meaning};
+use crate::args::{BenchArgs, KernelArgs};
 use crate::failure::Failure;
 
 /// Time in which a guest says something, unless somebody allows more.
@@ -26,14 +27,8 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 
 /// Boots each kernel once, and starts all its runs from the very same state.
 pub(super) fn run(args: &BenchArgs, plan: &LivePlan) -> Result<Measured, Failure> {
-    let shape = shape(args)?;
-    let init = find_init().map_err(usage)?;
-    let cache = Kernels::cache();
-    let kernels: Vec<_> = args.kernels.iter().map(|word| cache.find(word)).collect::<Result<_, _>>().map_err(usage)?;
     let mut columns: Vec<Column> = Vec::new();
-    for kernel in kernels {
-        let cmdline = args.cmdline.clone().unwrap_or_default();
-        let spec = GuestSpec { kernel, init: init.clone(), shape: shape.clone(), cmdline, silence: SILENCE };
+    for spec in specs(&args.kernels)? {
         let column = Column::measure(args, plan, &spec, &columns)?;
         columns.push(column);
     }
@@ -59,19 +54,14 @@ struct Column {
 
 impl Column {
     fn measure(args: &BenchArgs, plan: &LivePlan, spec: &GuestSpec, others: &[Self]) -> Result<Self, Failure> {
-        let accel = args.deterministic.then_some(Accel::Counted);
-        let mut guest = Guest::boot(spec, accel).map_err(usage)?;
-        let off = guest.set(vec![(LRU_GEN.to_owned(), "0".to_owned())]).map_err(usage)?.is_empty();
-        let facts = guest.facts().map_err(usage)?;
+        let Booted { guest, facts, notes } = Booted::new(spec, args.kernels.deterministic)?;
         let parameters = plan.parameters(&facts.for_workloads()).map_err(usage)?;
-        let title = title(&format!("live-{}", facts.kernel), others);
+        let title = title(&facts.kernel, &others.iter().map(|other| other.title.as_str()).collect::<Vec<_>>());
         let saved = guest.save().map_err(usage)?;
         let (mut runs, mut snapshots) = (Vec::new(), Vec::new());
         for &seed in &plan.seeds {
-            let mut measured = in_guest(&saved, &job(args, plan, &parameters, 0, seed), &title)?;
-            if off {
-                measured.run.notes.push(LRU_GEN_NOTE.to_owned());
-            }
+            let job = job(plan, &parameters, seed, args.output.is_some());
+            let measured = in_guest(&saved, &job, &title, &notes)?;
             snapshots.extend(measured.files());
             runs.push(measured.run);
         }
@@ -80,26 +70,65 @@ impl Column {
     }
 }
 
+/// A guest that waits for its first run.
+pub(crate) struct Booted {
+    pub(crate) guest: Guest,
+    pub(crate) facts: Facts,
+    /// What every run in it has as a note.
+    pub(crate) notes: Vec<String>,
+}
+
 /// Whether the multi-generational LRU is on: no release preset has it.
 const LRU_GEN: &str = "/sys/kernel/mm/lru_gen/enabled";
-const LRU_GEN_NOTE: &str = "the guest's multi-generational LRU was switched off";
 
-fn in_guest(saved: &Saved, job: &order9_live::Job, title: &str) -> Result<order9_referee::guest::InGuest, Failure> {
+impl Booted {
+    /// Boots a kernel, without the LRU that no preset has.
+    pub(crate) fn new(spec: &GuestSpec, deterministic: bool) -> Result<Self, Failure> {
+        let accel = deterministic.then_some(Accel::Counted);
+        let mut guest = Guest::boot(spec, accel).map_err(usage)?;
+        let has_lru_gen = guest.set(vec![(LRU_GEN.to_owned(), "0".to_owned())]).map_err(usage)?.is_empty();
+        let facts = guest.facts().map_err(usage)?;
+        let note = has_lru_gen.then(|| "the guest's multi-generational LRU was switched off".to_owned());
+        Ok(Self { guest, facts, notes: note.into_iter().collect() })
+    }
+}
+
+/// A run from a saved state.
+pub(crate) fn in_guest(saved: &Saved, job: &Job, title: &str, notes: &[String]) -> Result<InGuest, Failure> {
     let mut guest = saved.resume().map_err(usage)?;
-    let measured = guest.run(job, title, &meaning).map_err(usage)?;
+    let mut measured = guest.run(job, title, &meaning).map_err(usage)?;
+    measured.run.notes.extend_from_slice(notes);
     guest.off();
     Ok(measured)
 }
 
-/// A title that no other column has.
-fn title(wanted: &str, others: &[Column]) -> String {
-    let is_free = |title: &String| others.iter().all(|other| other.title != *title);
+/// The job of a run with this seed in a guest, all of whose memory it may have.
+pub(crate) fn job(plan: &LivePlan, parameters: &Parameters, seed: u64, keeps_snapshots: bool) -> Job {
+    super::job(plan, parameters, Place { files: None, reserve: 0, keeps_snapshots }, seed)
+}
+
+/// A title for a kernel that no other column has.
+pub(crate) fn title(kernel: &str, others: &[&str]) -> String {
+    let wanted = format!("live-{kernel}");
+    let is_free = |title: &String| !others.contains(&title.as_str());
     let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-    std::iter::once(wanted.to_owned()).chain(numbered).find(is_free).expect("numbers do not end")
+    std::iter::once(wanted.clone()).chain(numbered).find(is_free).expect("numbers do not end")
+}
+
+/// What boots: each kernel, on a machine of the shape that was asked for.
+pub(crate) fn specs(args: &KernelArgs) -> Result<Vec<GuestSpec>, Failure> {
+    let shape = shape(args)?;
+    let (init, cache) = (find_init().map_err(usage)?, Kernels::cache());
+    let spec = |word: &String| {
+        let kernel = cache.find(word).map_err(usage)?;
+        let cmdline = args.cmdline.clone().unwrap_or_default();
+        Ok(GuestSpec { kernel, init: init.clone(), shape: shape.clone(), cmdline, silence: SILENCE })
+    };
+    args.kernels.iter().map(spec).collect()
 }
 
 /// The shape of the machine that was asked for.
-fn shape(args: &BenchArgs) -> Result<Shape, Failure> {
+fn shape(args: &KernelArgs) -> Result<Shape, Failure> {
     let shape = match &args.machine {
         None => Shape::default(),
         Some(name) => of_machine(&machines::load(name).map_err(usage)?)?,

@@ -12,7 +12,7 @@ use order9_units::Bytes;
 use order9_workloads::Parameters;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{Measured, job, machine, meaning};
+use super::{Measured, Place, job, machine, meaning};
 use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::output::say;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &BenchArgs, plan: &LivePlan) -> Result<Measured, Failure
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
     let title = format!("live-{}", facts.kernel);
-    let first = job(args, plan, &parameters, reserve(args, &facts).get(), 0);
+    let first = job(plan, &parameters, place(args, &facts), 0);
     let measured = all(plan, &first, &title, &journal, &interrupted);
     let undone = journal.restore().map_err(|error| usage(&error))?;
     tell(&Undone { restored: Vec::new(), ..undone }, "")?;
@@ -44,6 +44,11 @@ fn facts_and_parameters(args: &BenchArgs, plan: &LivePlan) -> Result<(Facts, Par
     let facts = facts(args)?;
     let parameters = plan.parameters(&facts.for_workloads()).map_err(|error| usage(&error))?;
     Ok((facts, parameters))
+}
+
+fn place<'a>(args: &'a BenchArgs, facts: &Facts) -> Place<'a> {
+    let files = args.files.as_deref();
+    Place { files, reserve: reserve(args, facts).get(), keeps_snapshots: args.output.is_some() }
 }
 
 /// Memory that is left to others.
@@ -91,7 +96,7 @@ fn all(
 /// What a run would do.
 pub(super) fn dry(args: &BenchArgs, plan: &LivePlan) -> Result<String, Failure> {
     let (facts, parameters) = facts_and_parameters(args, plan)?;
-    let job = job(args, plan, &parameters, reserve(args, &facts).get(), 0);
+    let job = job(plan, &parameters, place(args, &facts), 0);
     let mib = |bytes: u64| bytes >> 20;
     let mut text = format!(
         "{} on Linux {}, {} CPUs, {} MiB of memory, {} of them available beside {} that are left to others\n",

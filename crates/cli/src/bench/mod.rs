@@ -1,6 +1,6 @@
 //! `order9 bench`: a workload on a real kernel, this host's or those of guests.
 
-mod guest;
+pub(crate) mod guest;
 mod here;
 
 use std::fs::File;
@@ -33,13 +33,13 @@ struct Measured {
 /// Runs a workload, prints its tables and stores what was asked for.
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
-    if args.dry_run && args.kernels.is_empty() {
+    if args.dry_run && args.kernels.kernels.is_empty() {
         return print(&here::dry(args, &plan)?);
     }
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let target = args.output.as_deref().map(|directory| Target::new(directory, existing)).transpose();
     let target = target.map_err(|error| refused(&error))?;
-    let measured = if args.kernels.is_empty() { here::run(args, &plan) } else { guest::run(args, &plan) }?;
+    let measured = if args.kernels.kernels.is_empty() { here::run(args, &plan) } else { guest::run(args, &plan) }?;
     let Measured { titles, runs, snapshots, parameters, machine } = measured;
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let experiment = Experiment::new(live_inputs(&plan, &parameters, machine, &titles), runs);
@@ -65,39 +65,56 @@ pub(crate) fn program(clock: &Path) -> Result<(), Failure> {
 }
 
 fn plan(args: &BenchArgs) -> Result<LivePlan, Failure> {
+    live_plan(&args.what, args.chosen())
+}
+
+/// The experiment on a real kernel that these words and options ask for.
+pub(crate) fn live_plan<'a>(
+    what: &str,
+    chosen: impl Iterator<Item = (&'static str, &'a str)>,
+) -> Result<LivePlan, Failure> {
     let refused = |error: order9_lab::scenario::ScenarioError| Failure::Usage(error.to_string());
-    let mut named = Named::read(&args.what).map_err(refused)?;
-    for (option, text) in args.chosen() {
+    let mut named = Named::read(what).map_err(refused)?;
+    for (option, text) in chosen {
         named.argument(option, text).map_err(refused)?;
     }
     match named {
         Named::One(scenario) => scenario.live(command()).map_err(refused),
-        Named::Cases(_) => Err(Failure::Usage(format!("{} holds cases, expected one experiment", args.what))),
+        Named::Cases(_) => Err(Failure::Usage(format!("{what} holds cases, expected one experiment"))),
     }
 }
 
-/// The job of a run with this seed on a machine that leaves `reserve` bytes to others.
-fn job(args: &BenchArgs, plan: &LivePlan, parameters: &Parameters, reserve: u64, seed: u64) -> Job {
+/// Where a program runs, and what it may take there.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// Directory for files.
+    files: Option<&'a Path>,
+    /// Bytes that are left to others.
+    reserve: u64,
+    keeps_snapshots: bool,
+}
+
+fn job(plan: &LivePlan, parameters: &Parameters, place: Place<'_>, seed: u64) -> Job {
     Job {
         workload: plan.workload.name().to_owned(),
         parameters: parameters.iter().map(|(key, value)| (key.to_owned(), WireValue::from(value))).collect(),
         seed,
         settings: plan.paths().map(|(path, value)| (path.to_owned(), value.to_owned())).collect(),
-        files: args.files.clone(),
+        files: place.files.map(Path::to_owned),
         every: plan.sample_every,
-        reserve,
-        keeps_snapshots: args.output.is_some(),
+        reserve: place.reserve,
+        keeps_snapshots: place.keeps_snapshots,
         journal: None,
     }
 }
 
 /// Meaning of a counter, whether the lab has it or only real kernels do.
-fn meaning(name: &str) -> Option<CounterMeaning> {
+pub(crate) fn meaning(name: &str) -> Option<CounterMeaning> {
     counter_meaning(name).or_else(|| own_meaning(name))
 }
 
 /// A real machine, for the manifest.
-fn machine(name: &str, facts: &Facts) -> Machine {
+pub(crate) fn machine(name: &str, facts: &Facts) -> Machine {
     let Facts { memory, cpus, nodes, kernel, disk, available } = facts;
     let disk = disk.map_or_else(String::new, |disk| format!("disk_bytes = {disk}\n"));
     let text = format!(
