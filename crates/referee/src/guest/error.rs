@@ -35,6 +35,9 @@ pub enum GuestError {
         /// The last lines of the console.
         console: String,
     },
+    /// The run did not start in the guest.
+    #[error("the run did not start: {0}")]
+    NotStarted(String),
     /// QEMU refused a command.
     #[error("QEMU: {0}")]
     Qmp(String),

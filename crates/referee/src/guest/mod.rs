@@ -18,6 +18,6 @@ pub use accel::Accel;
 pub use error::GuestError;
 pub use initramfs::find_init;
 pub use machine::{Guest, GuestSpec};
-pub use run::InGuest;
+pub use run::{InGuest, Meaning, collect};
 pub use saved::Saved;
 pub use shape::{NodeShape, Shape};

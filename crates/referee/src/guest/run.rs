@@ -23,41 +23,49 @@ impl Guest {
     ///
     /// # Errors
     /// Where the run did not start.
-    pub fn run(
-        &mut self,
-        job: &Job,
-        title: &str,
-        meaning: &dyn Fn(&str) -> Option<CounterMeaning>,
-    ) -> Result<InGuest, GuestError> {
-        let mut collector = Collector::new(title, job.seed);
-        let (mut maps, mut snapshots) = (Maps::default(), Vec::new());
+    pub fn run(&mut self, job: &Job, title: &str, meaning: Meaning<'_>) -> Result<InGuest, GuestError> {
         self.order(&ToGuest::Run(job.clone()))?;
-        let end = loop {
-            match self.answer() {
-                Ok(FromGuest::Said(message)) => collector.take(message, meaning),
-                Ok(FromGuest::Map { snapshot, path, deflated }) => {
-                    if let Err(error) = maps.take(&snapshot, &path, &deflated) {
-                        collector.take(Message::Note(error), meaning);
-                    }
-                }
-                Ok(FromGuest::MapEnds { snapshot }) => match maps.finish(&snapshot) {
-                    Ok(map) => snapshots.push((snapshot, map)),
-                    Err(error) => collector.take(Message::Note(format!("no snapshot {snapshot}: {error}")), meaning),
-                },
-                Ok(FromGuest::Ended(Ok(end))) => break end,
-                Ok(FromGuest::Ended(Err(error))) => {
-                    return Err(GuestError::Qmp(format!("the run did not start: {error}")));
-                }
-                Ok(other) => break Supervised::Stopped(StopKind::Other, unexpected("its results", &other)),
-                Err(error) => break Supervised::Stopped(StopKind::Other, error.to_string()),
-            }
-        };
-        let mut run = collector.finish(end);
+        let mut measured = collect(|| self.answer(), Collector::new(title, job.seed), meaning)?;
+        let run = &mut measured.run;
         run.notes.extend(self.accel.note().map(str::to_owned));
         run.notes.push(format!("a guest by {} under Linux {}", self.accel.name(), self.kernel));
         run.traces.end.push(ProcFile { path: "/dev/kmsg".to_owned(), content: self.console() });
-        Ok(InGuest { run, snapshots })
+        Ok(measured)
     }
+}
+
+/// Meanings of counters by name.
+pub type Meaning<'a> = &'a dyn Fn(&str) -> Option<CounterMeaning>;
+
+/// Takes the answers to the order to run something, until the run has ended. A guest may send anything.
+///
+/// # Errors
+/// Where the run did not start.
+pub fn collect(
+    mut answer: impl FnMut() -> Result<FromGuest, GuestError>,
+    mut collector: Collector,
+    meaning: Meaning<'_>,
+) -> Result<InGuest, GuestError> {
+    let (mut maps, mut snapshots) = (Maps::default(), Vec::new());
+    let end = loop {
+        match answer() {
+            Ok(FromGuest::Said(message)) => collector.take(message, meaning),
+            Ok(FromGuest::Map { snapshot, path, deflated }) => {
+                if let Err(error) = maps.take(&snapshot, &path, &deflated) {
+                    collector.take(Message::Note(error), meaning);
+                }
+            }
+            Ok(FromGuest::MapEnds { snapshot }) => match maps.finish(&snapshot) {
+                Ok(map) => snapshots.push((snapshot, map)),
+                Err(error) => collector.take(Message::Note(format!("no snapshot {snapshot}: {error}")), meaning),
+            },
+            Ok(FromGuest::Ended(Ok(end))) => break end,
+            Ok(FromGuest::Ended(Err(error))) => return Err(GuestError::NotStarted(error)),
+            Ok(other) => break Supervised::Stopped(StopKind::Other, unexpected("its results", &other)),
+            Err(error) => break Supervised::Stopped(StopKind::Other, error.to_string()),
+        }
+    };
+    Ok(InGuest { run: collector.finish(end), snapshots })
 }
 
 impl InGuest {
