@@ -26,7 +26,7 @@ fn usage(error: impl std::fmt::Display) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// All of it for programs.
+/// Verdicts for programs.
 #[derive(Serialize)]
 struct Json<'a> {
     workload: &'a str,
@@ -122,7 +122,7 @@ fn store(args: &ValidateArgs, directory: &Path, experiment: &Experiment) -> Resu
     target.write(experiment, &[]).map(drop).map_err(|error| refused(&error))
 }
 
-/// The same experiment for the lab: the parameters are those of the real machine.
+/// Plan of the same experiment for the lab: the parameters are those of the real machine.
 fn lab_plan(args: &ValidateArgs, plan: &LivePlan, parameters: &Parameters, start: &Path) -> Result<Plan, Failure> {
     let mut named = Named::One(Box::new(Scenario::of(plan.workload)));
     let start = start.to_str().ok_or_else(|| usage("the directory has a name that is no text"))?;
@@ -166,7 +166,7 @@ impl Observer for Nobody {
     fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
 }
 
-/// Where results are kept, for good or for the time of the command.
+/// Folder that keeps results, for good or for the time of the command.
 struct Place {
     root: PathBuf,
     is_kept: bool,

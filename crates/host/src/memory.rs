@@ -14,7 +14,7 @@ pub fn available_memory() -> Bytes {
     Bytes::new(limits.into_iter().flatten().min().unwrap_or(u64::MAX))
 }
 
-/// What a control group leaves to this process, where one limits it to less than the host has.
+/// Memory that a control group leaves to this process, where one limits it to less than the host has.
 #[must_use]
 pub fn memory_limit() -> Option<Bytes> {
     let host = of_host()?;

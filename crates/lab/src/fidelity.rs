@@ -86,7 +86,7 @@ struct Asked {
     name: String,
     read: Read,
     goal: Goal,
-    /// What both sides may have without anybody caring.
+    /// Amount that both sides may have without anybody caring.
     negligible: f64,
     is_time: bool,
 }
@@ -113,7 +113,7 @@ fn sum(results: &Results, names: &[&str]) -> Option<f64> {
     (!known.is_empty()).then(|| known.iter().sum())
 }
 
-/// What is asked under every workload.
+/// Quantities of every workload.
 fn counters() -> Vec<Asked> {
     let factor = |name: &str, negligible, read: Read| Asked {
         name: name.to_owned(),
@@ -169,7 +169,7 @@ fn counters() -> Vec<Asked> {
     ]
 }
 
-/// What the workload itself is judged by.
+/// Quantity by which the workload itself is judged.
 fn of_workload(quantity: Quantity) -> Asked {
     let unit = quantity.unit;
     let (goal, is_time) = match unit {

@@ -26,7 +26,7 @@ pub struct Undone {
     pub failed: Vec<(String, String)>,
 }
 
-/// Why there is no journal, or a setting was not changed.
+/// Reason for which there is no journal, or a setting was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another instance holds the lock.

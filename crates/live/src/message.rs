@@ -6,7 +6,7 @@ use order9_units::Nanos;
 use order9_workloads::{Stop, Times};
 use serde::{Deserialize, Serialize};
 
-/// Something that a run says, in the order in which it happened in one process.
+/// News of a run, in the order in which they happened in one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Message {
     /// The machine, its counters and the price of reading the clock: the first message, sent once.
@@ -15,7 +15,7 @@ pub enum Message {
         facts: Facts,
         /// Names of the counters, in the order of readings.
         counters: Vec<String>,
-        /// What is missing of them, a sentence each.
+        /// Counters that are missing, a sentence each.
         notes: Vec<String>,
     },
     /// Time that passes between two readings of the clock, which every sample was rid of.
@@ -59,7 +59,7 @@ pub enum Message {
         /// Values of the counters.
         counters: Vec<u64>,
     },
-    /// Something that a reader of the results needs, a sentence.
+    /// A sentence that a reader of the results needs.
     Note(String),
     /// The program came to its end.
     Ended {
@@ -67,7 +67,7 @@ pub enum Message {
         at: Nanos,
         /// CPU time of all its processes.
         times: (Nanos, Nanos),
-        /// Why it came before its time.
+        /// Reason of an end before its time.
         stop: Option<(StopKind, String)>,
     },
 }

@@ -84,7 +84,7 @@ fn answer(value: i64) -> io::Result<u64> {
     if value < 0 { Err(io::Error::last_os_error()) } else { Ok(value.unsigned_abs()) }
 }
 
-/// What a mapping shows.
+/// Contents of a mapping.
 pub(crate) enum Backing<'a> {
     Anon { shared: bool },
     Hugetlb { shared: bool },

@@ -122,7 +122,7 @@ impl Readings {
         &self.names
     }
 
-    /// What is missing, a sentence each.
+    /// Counters that are missing, a sentence each.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

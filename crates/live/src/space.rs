@@ -18,7 +18,7 @@ impl Space {
         Self(AtomicU64::new(BASE))
     }
 
-    /// The same addresses as a parent's, taken as far.
+    /// Addresses of a parent's child, taken as far.
     pub(crate) fn copy(of: &Self) -> Self {
         Self(AtomicU64::new(of.0.load(Ordering::Relaxed)))
     }

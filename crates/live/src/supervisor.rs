@@ -24,14 +24,14 @@ use crate::readings::{Readings, kib, read_facts};
 
 /// Hears what a run says.
 pub trait Witness {
-    /// Something was said.
+    /// Takes a message.
     fn message(&mut self, message: Message);
 
     /// All processes of the run stand still, for the state of memory to be kept under this name.
     fn snapshot(&mut self, name: &str);
 }
 
-/// What a supervisor keeps a program from.
+/// Limits that a supervisor sets to a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
     /// Set from outside: the run is to end.
@@ -55,7 +55,7 @@ pub enum Supervised {
     Interrupted,
 }
 
-/// Why a run did not start.
+/// Reason for which a run did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SuperviseError {
     /// A setting does not take its value.
@@ -64,7 +64,7 @@ pub enum SuperviseError {
     /// A call of the system failed.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
         /// The error of the system.
         error: io::Error,
@@ -137,7 +137,7 @@ struct Watch<'a> {
     group: Pid,
     socket: OwnedFd,
     begin: Instant,
-    /// Why the program ended, in its own words.
+    /// Reason of the program's end, in its own words.
     said: Option<Option<(StopKind, String)>>,
 }
 
@@ -216,7 +216,7 @@ impl<'a> Watch<'a> {
         let _ = kill_process_group(self.group, Signal::CONT);
     }
 
-    /// Why the program has to end now.
+    /// Reason for which the program has to end now.
     fn harm(&self) -> Option<Supervised> {
         if self.limits.interrupted.load(Ordering::Relaxed) {
             return Some(Supervised::Interrupted);

@@ -1,4 +1,4 @@
-//! What all threads of a process share, and all processes of a run: files by number, the record, children, barriers.
+//! State that all threads of a process share, and all processes of a run: files by number, the record, children, barriers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::space::Space;
 /// Samples that are kept before they are sent: sending takes longer than taking one.
 const BATCH: usize = 2048;
 
-/// The same for all processes of a run.
+/// State that is the same for all processes of a run.
 pub(crate) struct Run {
     pub(crate) job: Job,
     pub(crate) facts: Facts,
@@ -58,7 +58,7 @@ pub(crate) struct State {
     pub(crate) spread: Spread,
     /// Waiting threads and finished rounds of each barrier.
     barriers: BTreeMap<String, (u64, u64)>,
-    /// How many threads of each name were started.
+    /// Numbers of threads of each name that were started.
     names: BTreeMap<String, u64>,
 }
 

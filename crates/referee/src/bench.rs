@@ -22,7 +22,7 @@ pub struct Benched {
     pub interrupted: bool,
 }
 
-/// Why a run did not start.
+/// Reason for which a run did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The path of this program is not known, which starts itself again.

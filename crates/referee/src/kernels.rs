@@ -23,7 +23,7 @@ pub struct Kernel {
     pub package: Option<String>,
 }
 
-/// Why there is no kernel.
+/// Reason for which there is no kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A name that no kernel has.
@@ -51,7 +51,7 @@ pub enum KernelError {
     /// apt or dpkg failed.
     #[error("{what}: {said}")]
     Failed {
-        /// What was tried.
+        /// The attempt.
         what: String,
         /// The last line of what the program said.
         said: String,

@@ -6,7 +6,7 @@ use std::path::Path;
 use order9_host::memory_limit;
 use order9_units::Bytes;
 
-/// Why this host is not one to run on.
+/// Reason against running on this host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The user is not root.
@@ -26,7 +26,7 @@ pub enum Refusal {
     Limited(Bytes),
 }
 
-/// Whether this host is one to run on.
+/// Refuses a host that is not one to run on.
 ///
 /// # Errors
 /// The first reason against it.
@@ -34,7 +34,7 @@ pub fn check_host() -> Result<(), Refusal> {
     check(Path::new("/"), rustix::process::geteuid().is_root(), memory_limit())
 }
 
-/// The same for a host whose files are below `root`.
+/// Refuses a host whose files are below `root`.
 fn check(root: &Path, is_root: bool, limit: Option<Bytes>) -> Result<(), Refusal> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     if !is_root {

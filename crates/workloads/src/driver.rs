@@ -1,4 +1,4 @@
-//! Who takes the huge pages that a driver of the kernel takes: the kernel, or a stand-in that a program can be on any kernel.
+//! Takers of the huge pages that a driver of the kernel takes: the kernel, or a stand-in that a program can be on any kernel.
 //!
 //! A driver's blocks cannot be had by system calls. Where a real kernel is measured, somebody who can be had takes them, chosen by
 //! name, and the lab runs the same stand-in when the two are held against each other.

@@ -74,7 +74,7 @@ impl Column {
 pub(crate) struct Booted {
     pub(crate) guest: Guest,
     pub(crate) facts: Facts,
-    /// What every run in it has as a note.
+    /// Notes of every run in it.
     pub(crate) notes: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn title(kernel: &str, others: &[&str]) -> String {
     std::iter::once(wanted.clone()).chain(numbered).find(is_free).expect("numbers do not end")
 }
 
-/// What boots: each kernel, on a machine of the shape that was asked for.
+/// Specifications of guests: each kernel, on a machine of the shape that was asked for.
 pub(crate) fn specs(args: &KernelArgs) -> Result<Vec<GuestSpec>, Failure> {
     let shape = shape(args)?;
     let (init, cache) = (find_init().map_err(usage)?, Kernels::cache());

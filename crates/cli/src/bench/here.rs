@@ -93,7 +93,7 @@ fn all(
     Ok((runs, snapshots))
 }
 
-/// What a run would do.
+/// Text that says what a run would do.
 pub(super) fn dry(args: &BenchArgs, plan: &LivePlan) -> Result<String, Failure> {
     let (facts, parameters) = facts_and_parameters(args, plan)?;
     let job = job(plan, &parameters, place(args, &facts), 0);

@@ -84,7 +84,7 @@ pub(crate) fn live_plan<'a>(
     }
 }
 
-/// Where a program runs, and what it may take there.
+/// Place where a program runs, with its limits there.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     /// Directory for files.

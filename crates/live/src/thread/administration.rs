@@ -20,7 +20,7 @@ impl Administration for Thread {
         self.process.run.facts.for_workloads()
     }
 
-    /// What is kept back is not available.
+    /// Memory that is kept back is not available.
     fn memory(&self) -> Memory {
         let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let of = |name| kib(&text, name).unwrap_or(0);

@@ -34,7 +34,7 @@ impl Thread {
         Ok(opened)
     }
 
-    /// What cannot be compressed.
+    /// Bytes that cannot be compressed.
     fn noise(&self, length: u64) -> Vec<u8> {
         let mut bytes = vec![0; length.min(WRITE) as usize];
         Pcg64Mcg::new(u128::from(self.key) | 1).fill_bytes(&mut bytes);

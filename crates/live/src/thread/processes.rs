@@ -20,7 +20,7 @@ use crate::raw;
 use crate::space::Space;
 use crate::system::{Child, Process};
 
-/// How a forked child says how it ended: a stop of memory is told apart, since results do.
+/// Statuses by which a forked child says how it ended: a stop of memory is told apart, since results do.
 const ENDED: i32 = 0;
 const STOPPED: i32 = 1;
 const OUT_OF_MEMORY: i32 = 2;

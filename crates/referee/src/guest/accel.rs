@@ -1,4 +1,4 @@
-//! Who executes the guest's code: the CPU, or QEMU's translator.
+//! Execution of the guest's code: by the CPU, or QEMU's translator.
 
 use std::fs::File;
 
@@ -29,7 +29,7 @@ impl Accel {
         }
     }
 
-    /// What a reader has to know of its results.
+    /// Sentence that a reader of its results has to know.
     #[must_use]
     pub const fn note(self) -> Option<&'static str> {
         match self {

@@ -1,9 +1,9 @@
-//! Why a guest did not do what was asked.
+//! Failures of guests.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a guest did not boot or broke off.
+/// Reason for which a guest did not boot or broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     /// QEMU is missing.
@@ -30,7 +30,7 @@ pub enum GuestError {
     /// The guest said nothing more in time, or its machine ended.
     #[error("the guest {what}; the last lines of its console: {console}")]
     Lost {
-        /// What happened.
+        /// The event.
         what: String,
         /// The last lines of the console.
         console: String,

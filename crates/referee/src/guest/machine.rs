@@ -14,7 +14,7 @@ use super::maps::Maps;
 use super::qemu::Qemu;
 use super::shape::Shape;
 
-/// What boots.
+/// Specification of a guest that boots.
 #[derive(Clone, Debug)]
 pub struct GuestSpec {
     /// The kernel: a bzImage.
@@ -70,7 +70,7 @@ impl Guest {
         Ok(guest)
     }
 
-    /// Who executes its code.
+    /// Accelerator that executes its code.
     #[must_use]
     pub const fn accel(&self) -> Accel {
         self.accel
@@ -82,7 +82,7 @@ impl Guest {
         &self.kernel
     }
 
-    /// Everything that it wrote to its console.
+    /// Text of its console.
     #[must_use]
     pub fn console(&self) -> String {
         self.qemu.console()

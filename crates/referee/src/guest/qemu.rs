@@ -87,13 +87,13 @@ impl Qemu {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What QEMU itself said last.
+    /// Last line of QEMU's own messages.
     fn errors(&self) -> String {
         let text = fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default();
         text.lines().last().unwrap_or("it ended and gave no reason").to_owned()
     }
 
-    /// Everything that the guest wrote to its console.
+    /// Text of the guest's console.
     pub(super) fn console(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.folder.path().join("console")).unwrap_or_default()).into_owned()
     }
