@@ -218,7 +218,7 @@ pub enum Problem {
     /// A command line that the engine cannot boot with.
     #[error("{0}")]
     CommandLine(CommandLineError),
-    /// Something that a real kernel does not have.
+    /// A wish that no real kernel can grant.
     #[error("only the lab takes {0}")]
     OnlyInTheLab(&'static str),
     /// Parts that do not go together.
