@@ -5,8 +5,8 @@
 //! On a host the supervisor is the command; in a virtual machine it is the guest's first process, and the messages go to a
 //! serial port. What a message means for a run directory is not decided here.
 //!
-//! All calls of [`Thread`](thread::Thread) block: their futures are ready at once, and each thread has an executor that polls once.
-//! Only [`raw`] is unsafe.
+//! All calls of `Thread` block: their futures are ready at once, and each thread has an executor that polls once.
+//! Only the module `raw` is unsafe.
 #![deny(unsafe_code)]
 
 mod clock;
