@@ -96,7 +96,7 @@ pub use phys::PhysMem;
 pub use reclaim::Reclaim;
 pub use shmem::{MountId, MountPolicy, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, TmpfsOptions, TmpfsSize};
 pub use space::{Errno, Space, SpaceId};
-pub use suitable::{Suitable, compact_gap};
+pub use suitable::Suitable;
 pub use swap::{SWAP_MAX, SlotId, SwapArea, SwapWrite};
 pub use tags::Tag;
 pub use tasks::{Effort, Pressure, alloc_pages, alloc_slow};

@@ -13,7 +13,8 @@ mod slow_path;
 mod thp;
 
 pub use compaction::{
-    Background, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, SourceSearch, TargetSearch, TargetStride,
+    Background, CompactGap, CompactionPolicy, DrainMark, ProactiveBackoff, SkipReset, SourceSearch, TargetSearch,
+    TargetStride,
 };
 pub use locks::MmapLock;
 pub use mempolicy::MempolicyInterface;

@@ -23,12 +23,6 @@ pub enum Suitable {
     NotSuitableZone,
 }
 
-/// Frames that compaction wants free for a block of `order`: twice the block, for copies and for those in flight.
-#[must_use]
-pub const fn compact_gap(order: Order) -> u64 {
-    2 * order.pages().get()
-}
-
 /// Mark that a huge page leaves free. Any request of the slow path leaves this much, so that work ahead goes as far as requests
 /// do.
 pub(crate) const HUGE_LEAVES: Mark = Mark::Min;
@@ -75,7 +69,13 @@ impl<T: Tracer> PhysMem<T> {
         }
         let with_cma = AllocFlags { cma: true, ..*flags };
         let mark = zone.mark(if order.is_costly() { Mark::Low } else { Mark::Min });
-        if !zone.watermark_ok_at(Order::ZERO, mark + compact_gap(order), class, &with_cma, &self.policy.frames) {
+        if !zone.watermark_ok_at(
+            Order::ZERO,
+            mark + self.policy.compaction.gap.of(order),
+            class,
+            &with_cma,
+            &self.policy.frames,
+        ) {
             return Suitable::Skipped;
         }
         let index = fragmentation_index(&zone.areas().map(|area| area.total()), order);

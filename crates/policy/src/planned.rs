@@ -19,11 +19,39 @@ pub struct Planned {
 pub(crate) const OFF: &str = "false";
 
 /// Every switch that the engine does not have yet.
-pub static PLANNED: &[Planned] = &[Planned {
-    key: "compaction.migrate_large_folios",
-    meaning: "compaction moves folios larger than a page whole, up to the order it is for",
-    values: &["true"],
-}];
+pub static PLANNED: &[Planned] = &[
+    Planned {
+        key: "fallback.claim_steal_bulk",
+        meaning: "a refill of a per-CPU list remembers how its last page was found and begins there",
+        values: &["true"],
+    },
+    Planned { key: "pcp.decay", meaning: "per-CPU lists of CPUs that are idle shrink with time", values: &["true"] },
+    Planned {
+        key: "compaction.finish_on_failure",
+        meaning: "a run leaves a pageblock from which no page of a batch could be moved",
+        values: &["true"],
+    },
+    Planned {
+        key: "compaction.migrate_large_folios",
+        meaning: "compaction moves folios larger than a page whole, up to the order it is for",
+        values: &["true"],
+    },
+    Planned {
+        key: "thp.free_empty_tables",
+        meaning: "MADV_DONTNEED of a whole slot frees its page table, so that the next fault may take a huge page",
+        values: &["true"],
+    },
+    Planned {
+        key: "thp.khugepaged_sizes",
+        meaning: "khugepaged collapses to the enabled sizes below a huge page as well",
+        values: &["true"],
+    },
+    Planned {
+        key: "swap.clusters_by_order",
+        meaning: "clusters of swap belong to an order, so that whole clusters stay free",
+        values: &["true"],
+    },
+];
 
 /// The planned switch called `key`.
 pub(crate) fn find(key: &str) -> Option<&'static Planned> {

@@ -25,7 +25,17 @@ pub(crate) static PRESETS: &[Preset] = order9_toml::presets![
     "linux-5.3-shrinker",
     "linux-5.6",
     "linux-5.9",
+    "linux-5.10",
+    "linux-5.10-lts",
+    "linux-6.1",
+    "linux-6.1-lts",
+    "linux-6.6",
+    "linux-6.6-lts",
+    "linux-6.12",
+    "linux-6.12-lts",
     "linux-6.18",
+    "linux-6.18-lts",
+    "linux-7.2",
     "order9",
 ];
 

@@ -19,6 +19,16 @@ pub struct Release {
     minor: u32,
 }
 
+/// Policies of stable kernels, each with the first update that has what it says. Lists say the day of an update and not its number:
+/// the numbers follow from the pace of one a week, and may be off by a few.
+const UPDATED: [(&str, u32); 5] = [
+    ("linux-5.10-lts", 253),
+    ("linux-6.1-lts", 167),
+    ("linux-6.6-lts", 130),
+    ("linux-6.12-lts", 29),
+    ("linux-6.18-lts", 17),
+];
+
 /// A release with a built-in policy in its place, where there is no policy of the release itself.
 #[derive(Clone, Debug)]
 pub struct OfRelease {
@@ -38,6 +48,18 @@ impl Release {
         let (major, minor) = (numbers.next()?, numbers.next()?);
         let is_dotted = text[major.len()..].starts_with('.');
         Some(Self { major: major.parse().ok().filter(|_| is_dotted)?, minor: minor.parse().ok()? })
+    }
+
+    /// The built-in policy of the stable kernel that `text` begins with, where its updates changed the policy of its release:
+    /// `linux-6.12-lts` for `6.12.107`.
+    #[must_use]
+    pub fn with_updates(text: &str) -> Option<&'static str> {
+        let release = Self::of(text)?;
+        let update = text.split(|c: char| !c.is_ascii_digit()).nth(2)?.parse::<u32>().ok()?;
+        let updated = |&&(name, first): &&(&str, u32)| {
+            Self::of(name.strip_prefix("linux-").unwrap_or_default()) == Some(release) && update >= first
+        };
+        UPDATED.iter().find(updated).map(|(name, _)| *name)
     }
 
     /// The oldest and the newest release with a built-in policy.
@@ -186,10 +208,28 @@ mod tests {
     }
 
     #[test]
+    fn updates_of_a_release_may_have_a_policy_of_their_own() {
+        for (text, name) in [
+            ("6.12.107+deb13-cloud-amd64", Some("linux-6.12-lts")),
+            ("6.12.28", None),
+            ("6.12", None),
+            ("5.14.0-427.el9.x86_64", None),
+            ("6.18.44-fc-v657", Some("linux-6.18-lts")),
+        ] {
+            assert_eq!(Release::with_updates(text), name, "{text}");
+        }
+        for (name, _) in UPDATED {
+            assert!(load(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
     fn no_switch_says_two_values_of_a_release() {
         let presets: Vec<_> = built_in().map(|(_, name)| load(name).expect("built in")).collect();
         let mut odd = Vec::new();
-        for text in ["4.4", "4.9", "4.14", "4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.12", "6.18"] {
+        for text in
+            ["4.4", "4.9", "4.14", "4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.12", "6.15", "6.18", "7.0", "7.2"]
+        {
             for switch in switches() {
                 let values = presets.iter().map(|preset| switch.get(&preset.policy)).chain(words(switch));
                 let mut held: Vec<Value> = Vec::new();
@@ -225,13 +265,13 @@ mod tests {
     #[test]
     fn releases_between_files_are_nearest_to_what_they_share_most_with() {
         let of = |at| release(at).policy().expect("it is sound").expect("it is known");
-        let found = of("6.12.5");
-        assert_eq!((found.policy.name.as_str(), found.nearest.name.as_str()), ("linux-6.12", "linux-6.18"));
+        let found = of("6.15.5");
+        assert_eq!((found.policy.name.as_str(), found.nearest.name.as_str()), ("linux-6.15", "linux-6.18"));
         let keys: Vec<_> = found.diff.differences.iter().map(|difference| difference.key).collect();
-        assert!(keys.contains(&"fallback.search") && keys.contains(&"fallback.defrag_mode"), "{keys:?}");
+        assert_eq!(keys, ["mempolicy"]);
         assert_eq!(of("6.18.44").diff.differences.len(), 0);
         assert_eq!(of("6.18.44").policy.name, "linux-6.18");
-        assert_eq!(of("7.2").policy.name, "linux-6.18");
+        assert_eq!(of("7.3").policy.name, "linux-7.2");
         assert!(release("3.10.0").policy().expect("it is sound").is_none());
     }
 }

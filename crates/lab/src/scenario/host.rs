@@ -2,7 +2,7 @@
 //!
 //! What stands for it is said in the policy's summary, which every run under it has as a note, and which a manifest keeps.
 
-use order9_policy::{Loaded, OfRelease, Release};
+use order9_policy::{Loaded, OfRelease, Release, load};
 use order9_snapshot::{Snapshot, Source};
 
 use super::error::Problem;
@@ -48,10 +48,28 @@ pub(super) fn policy(memory: &Memory) -> Result<Loaded, Problem> {
     let text = &snapshot.machine.kernel_release;
     let refused = |why: String| Problem::HostKernel { release: order9_toml::shown(text), why };
     let release = Release::of(text).ok_or_else(|| refused("is no release of Linux".to_owned()))?;
+    let (mut policy, mut summary) = match Release::with_updates(text) {
+        Some(name) => {
+            let policy = load(name)?;
+            let summary = format!("the host's kernel is {text}, which runs as {name}");
+            (policy, summary)
+        }
+        None => of_release(release, text)?,
+    };
+    if let Some(distribution) = distribution(text) {
+        summary += &format!(". {distribution} has changes of later releases in its kernels, which this policy has not");
+    }
+    policy.name = format!("{HOST}-{}", policy.name);
+    policy.summary = summary;
+    Ok(policy)
+}
+
+/// The policy of a release, and a sentence about what stands for it.
+fn of_release(release: Release, text: &str) -> Result<(Loaded, String), Problem> {
     let (oldest, newest) = Release::known();
-    let of = release.policy()?;
-    let OfRelease { mut policy, nearest, diff } = of.ok_or_else(|| {
-        refused(format!("is older than every release that is modelled, the oldest of which is {oldest}"))
+    let OfRelease { policy, nearest, diff } = release.policy()?.ok_or_else(|| Problem::HostKernel {
+        release: order9_toml::shown(text),
+        why: format!("is older than every release that is modelled, the oldest of which is {oldest}"),
     })?;
     let mut summary = format!("the host's kernel is {text}");
     if release > newest {
@@ -66,12 +84,7 @@ pub(super) fn policy(memory: &Memory) -> Result<Loaded, Problem> {
         let named = if named.is_empty() { String::new() } else { format!("; and in {}", named.join(", ")) };
         summary += &format!(", which runs as {} but for this: {}{named}", nearest.name, told.join("; "));
     }
-    if let Some(distribution) = distribution(text) {
-        summary += &format!(". {distribution} has changes of later releases in its kernels, which this policy has not");
-    }
-    policy.name = format!("{HOST}-{}", policy.name);
-    policy.summary = summary;
-    Ok(policy)
+    Ok((policy, summary))
 }
 
 /// The note that names a policy of this title and summary in its runs.
@@ -108,15 +121,17 @@ mod tests {
         let exact = of(Source::Host, "6.18.44-cloud").expect("it is modelled");
         assert_eq!(
             (exact.name.as_str(), exact.summary.as_str()),
-            ("host-linux-6.18", "the host's kernel is 6.18.44-cloud, which runs as linux-6.18")
+            ("host-linux-6.18-lts", "the host's kernel is 6.18.44-cloud, which runs as linux-6.18-lts")
         );
+        let first = of(Source::Host, "6.18.2").expect("it is modelled");
+        assert_eq!(first.summary, "the host's kernel is 6.18.2, which runs as linux-6.18");
         let between = of(Source::Directory, "5.14.0-427.el9.x86_64").expect("it is between two");
         assert_eq!(between.name, "host-linux-5.14");
-        for part in ["which runs as linux-5.9 but for this: ", "Red Hat Enterprise Linux has changes"] {
+        for part in ["which runs as linux-5.10 but for this: ", "Red Hat Enterprise Linux has changes"] {
             assert!(between.summary.contains(part), "{}", between.summary);
         }
         let newer = of(Source::Host, "7.3.0").expect("as the newest");
-        assert!(newer.summary.contains("newer than what is modelled: it runs as linux-6.18"), "{}", newer.summary);
+        assert!(newer.summary.contains("newer than what is modelled: it runs as linux-7.2"), "{}", newer.summary);
     }
 
     #[test]

@@ -137,7 +137,7 @@ const STAY: [HugePlacement; 5] = [P::ThisNode, P::NoRetry, P::CompactOnly, P::Co
 /// Placements that take what is free anywhere before they do anything for it.
 const TAKE: [HugePlacement; 6] = [P::Relax, P::AnyNode, P::MadvLocal, P::ForceLocal, P::MpolProximity, P::Estimate];
 /// Placements that work for it at home first.
-const WORK: [HugePlacement; 3] = [P::TwoStepLocal, P::TwoStep, P::TwoStepStrict];
+const WORK: [HugePlacement; 4] = [P::TwoStepLocal, P::TwoStep, P::TwoStepStrict, P::TwoStepThisNode];
 
 #[test]
 fn every_placement_is_of_some_kind() {
@@ -195,7 +195,7 @@ fn a_node_in_pieces_is_put_together_by_who_works_for_it() {
         let found = run(placement);
         assert!(found.slots[0] == SLOTS && found.huge > SLOTS / 2 && !found.swapped, "{placement:?}: {found:?}");
     }
-    for placement in [P::TwoStepStrict, P::MultiOrderGuest] {
+    for placement in [P::TwoStepStrict, P::TwoStepThisNode, P::MultiOrderGuest] {
         let found = run(placement);
         assert!(found.slots[0] > SLOTS / 2 && found.huge == SLOTS && !found.swapped, "{placement:?}: {found:?}");
     }

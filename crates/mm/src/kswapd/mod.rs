@@ -15,9 +15,8 @@ use order9_units::{NodeId, Order, ZoneKind};
 use crate::daemon_request::DaemonRequest;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::policy::Unreclaimable;
+use crate::policy::{CompactGap, Unreclaimable};
 use crate::reclaim::DEF_PRIORITY;
-use crate::suitable::compact_gap;
 use crate::trace::Tracer;
 
 /// A gentle run goes no further than this: below, scanning would stall others.
@@ -105,10 +104,10 @@ impl BalanceRun {
     }
 
     /// Takes in what a pass came to: whether it scanned as much as it aimed at, and pages reclaimed.
-    fn passed(&mut self, pass: &Pass, scanned_enough: bool, reclaimed: u64) {
+    fn passed(&mut self, pass: &Pass, scanned_enough: bool, reclaimed: u64, gap: CompactGap) {
         self.begun = true;
         self.reclaimed += reclaimed;
-        if self.reclaimed >= compact_gap(self.order) {
+        if self.reclaimed >= gap.of(self.order) {
             // Enough to compact with; no more is taken for the sake of larger blocks.
             self.order = Order::ZERO;
         }
@@ -138,7 +137,7 @@ impl<T: Tracer> PhysMem<T> {
 
     /// Takes in what a pass of the run came to: whether it scanned as much as it aimed at, and pages reclaimed.
     pub fn balance_passed(&mut self, run: &mut BalanceRun, pass: &Pass, scanned_enough: bool, reclaimed: u64) {
-        run.passed(pass, scanned_enough, reclaimed);
+        run.passed(pass, scanned_enough, reclaimed, self.policy.compaction.gap);
         if pass.gentle {
             self.counters.gentle_reclaimed += reclaimed;
             self.counters.gentle_aborts += u64::from(reclaimed == 0);
@@ -203,7 +202,7 @@ mod tests {
         while let Some(pass) = pass(run, balanced(run.reclaimed)) {
             let scanned = 1_000_000 >> pass.priority;
             seen.push((pass.priority, scanned, pass.gentle));
-            run.passed(&pass, false, scanned);
+            run.passed(&pass, false, scanned, CompactGap::TwiceTheBlock);
         }
         seen
     }
@@ -233,7 +232,7 @@ mod tests {
         for reclaimed in [1, 1, 1, 1, 0] {
             let pass = pass(&mut run, true).expect("the target is not met");
             priorities.push(pass.priority);
-            run.passed(&pass, false, reclaimed);
+            run.passed(&pass, false, reclaimed, CompactGap::TwiceTheBlock);
         }
         assert_eq!((priorities, pass(&mut run, true)), (vec![12, 11, 10, 10, 10], None));
     }
@@ -246,7 +245,7 @@ mod tests {
         let mut passes = 0;
         while let Some(pass) = pass(&mut stuck, false) {
             passes += 1;
-            stuck.passed(&pass, false, 0);
+            stuck.passed(&pass, false, 0, CompactGap::TwiceTheBlock);
         }
         assert_eq!((passes, stuck.priority, stuck.reclaimed), (12, 0, 0));
     }
@@ -255,9 +254,9 @@ mod tests {
     fn a_pass_that_met_its_goal_is_repeated_as_it_was() {
         let mut run = run(0, 0);
         let first = pass(&mut run, false).expect("not balanced");
-        run.passed(&first, true, 10);
+        run.passed(&first, true, 10, CompactGap::TwiceTheBlock);
         assert_eq!(pass(&mut run, false), Some(first));
-        run.passed(&first, true, 0);
+        run.passed(&first, true, 0, CompactGap::TwiceTheBlock);
         assert_eq!(pass(&mut run, false).map(|pass| pass.priority), Some(11));
     }
 
@@ -265,9 +264,19 @@ mod tests {
     fn large_blocks_are_chased_until_compaction_has_enough() {
         let mut run = run(9, 0);
         let first = pass(&mut run, false).expect("not balanced");
-        run.passed(&first, true, 1023);
+        run.passed(&first, true, 1023, CompactGap::TwiceTheBlock);
         assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(9));
-        run.passed(&first, true, 1);
+        run.passed(&first, true, 1, CompactGap::TwiceTheBlock);
+        assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(0));
+    }
+
+    #[test]
+    fn a_small_gap_ends_the_chase_after_one_batch() {
+        let mut run = run(9, 0);
+        let first = pass(&mut run, false).expect("not balanced");
+        run.passed(&first, true, 31, CompactGap::Cluster);
+        assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(9));
+        run.passed(&first, true, 1, CompactGap::Cluster);
         assert_eq!(pass(&mut run, false).map(|pass| pass.order.get()), Some(0));
     }
 
@@ -276,7 +285,7 @@ mod tests {
         let mut run = run(0, 5000);
         for _ in 0..2 {
             let pass = pass(&mut run, true).expect("the target is not met");
-            run.passed(&pass, false, 1);
+            run.passed(&pass, false, 1, CompactGap::TwiceTheBlock);
         }
         assert_eq!(pass(&mut run, true).map(|pass| (pass.priority, pass.gentle)), Some((10, true)));
         assert_eq!(pass(&mut run, false).map(|pass| (pass.priority, pass.gentle)), Some((12, false)));

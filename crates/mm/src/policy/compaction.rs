@@ -1,5 +1,7 @@
 //! Switches of compaction, oversights of the releases included: they decide published results.
 
+use order9_units::Order;
+
 /// Switches of compaction: the making of free huge pages by moving pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionPolicy {
@@ -51,6 +53,8 @@ pub struct CompactionPolicy {
     pub reset_free_last_frame: bool,
     /// The search for free frames visits one entry per order. 5.1 to 5.13.
     pub target_limit_min: bool,
+    /// Free frames that compaction wants beyond the mark.
+    pub gap: CompactGap,
     /// kcompactd keeps the fragmentation score of its node down. 5.9+.
     pub proactive: bool,
     /// A proactive run over a zone ends by the zone's score weighted by its size. 5.9 to 5.11.
@@ -80,6 +84,31 @@ impl CompactionPolicy {
     #[must_use]
     pub fn uses_index(&self) -> bool {
         self.source_search == SourceSearch::Index && self.target_search == TargetSearch::Index
+    }
+}
+
+/// Free frames that compaction wants beyond the mark; as many have to be reclaimed before kswapd forgets the order that it was woken
+/// for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactGap {
+    /// Twice the block: for copies, and for those in flight. Up to 7.1.
+    TwiceTheBlock,
+    /// Twice the block, and [`CLUSTER`] at most: no more are in flight at once. 7.2+.
+    Cluster,
+}
+
+/// Frames that one batch of compaction moves: `COMPACT_CLUSTER_MAX`.
+const CLUSTER: u64 = 32;
+
+impl CompactGap {
+    /// Frames wanted for a block of `order`.
+    #[must_use]
+    pub fn of(self, order: Order) -> u64 {
+        let twice = 2 * order.pages().get();
+        match self {
+            Self::TwiceTheBlock => twice,
+            Self::Cluster => twice.min(CLUSTER),
+        }
     }
 }
 
@@ -137,9 +166,9 @@ pub enum SkipReset {
 pub enum DrainMark {
     /// The lowest frame isolated since it last did. Up to 5.0.
     LowestIsolated,
-    /// Position of the migration scanner when it isolated something. 5.1 to 6.4.
+    /// Position of the migration scanner when it isolated something. 5.1 to 6.5.
     IterationStart,
-    /// The beginning of the pageblock it stood in. 6.5+.
+    /// The beginning of the pageblock it stood in. 6.6+.
     BlockStart,
 }
 
@@ -181,6 +210,7 @@ impl Default for CompactionPolicy {
             target_limit_min: true,
             proactive: false,
             proactive_zone_weighted: false,
+            gap: CompactGap::TwiceTheBlock,
             proactive_backoff: ProactiveBackoff::Count64,
             works_ahead: false,
             gives_way: false,
@@ -191,5 +221,18 @@ impl Default for CompactionPolicy {
             stop_at_fragmented_remote: false,
             compact_memory_totals_accumulate: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gap_of_small_blocks_is_the_same_in_every_release() {
+        let gaps =
+            |order| [CompactGap::TwiceTheBlock, CompactGap::Cluster].map(|gap| gap.of(Order::new(order).unwrap()));
+        assert_eq!([0, 3, 4].map(gaps), [[2, 2], [16, 16], [32, 32]]);
+        assert_eq!([5, 9].map(gaps), [[64, 32], [1024, 32]]);
     }
 }

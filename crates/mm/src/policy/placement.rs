@@ -13,6 +13,7 @@ macro_rules! placements {
             TwoStepLocal: two_step_local,
             TwoStep: two_step,
             TwoStepStrict: two_step_strict,
+            TwoStepThisNode: two_step_thisnode,
             AnyNode: any_node,
             Proximity: proximity,
             MpolProximity: mpol_proximity,

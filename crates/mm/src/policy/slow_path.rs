@@ -42,7 +42,10 @@ pub enum EarlyFail {
     HugeUnlessRetryMayFail,
     /// Costly requests without retries, if compaction was skipped or deferred. 5.5+.
     NoRetrySkippedOrDeferred,
-    /// Requests without retries, and costly ones without retries for one node in every case. Early 2026.
+    /// Costly requests without retries, if compaction was skipped or deferred, and those for one node in every case. Stable releases
+    /// of March 2026.
+    NoRetrySkippedDeferredOrThisNode,
+    /// Costly requests without retries for one node. 7.0+.
     NoRetryThisNode,
     /// As [`Self::NoRetrySkippedOrDeferred`], and order 9 in every case if it was skipped or deferred, unless reclaim of pages makes the difference.
     /// order9's own.
@@ -53,11 +56,12 @@ pub enum EarlyFail {
 }
 
 impl EarlyFail {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::HugeNoRetry,
         Self::NoRetryDeferred,
         Self::HugeUnlessRetryMayFail,
         Self::NoRetrySkippedOrDeferred,
+        Self::NoRetrySkippedDeferredOrThisNode,
         Self::NoRetryThisNode,
         Self::UnlessReclaimHelps,
         Self::HugeNoRetryAlways,

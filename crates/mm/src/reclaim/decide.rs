@@ -5,7 +5,6 @@ use order9_units::Order;
 
 use crate::lru_list::LruType;
 use crate::policy::ContinueRule;
-use crate::suitable::compact_gap;
 
 /// Verdict on a page at the tail of an inactive list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +40,8 @@ pub struct Progress {
     pub order: Order,
     /// As in a run: 12 at its start, 0 at its most thorough.
     pub priority: u8,
+    /// Free frames that compaction wants for the block, beyond the mark.
+    pub gap: u64,
     /// Pages reclaimed by this pass.
     pub reclaimed: u64,
     /// Pages scanned by this pass.
@@ -64,7 +65,7 @@ impl Progress {
     pub fn should_continue(&self, rule: ContinueRule) -> bool {
         let for_compaction =
             self.order > Order::ZERO && (self.order.is_costly() || self.priority < COMPACTION_PRIORITY);
-        let gap = compact_gap(self.order);
+        let gap = self.gap;
         match rule {
             _ if !for_compaction => false,
             ContinueRule::GapFirst => {
@@ -122,6 +123,7 @@ mod tests {
         let huge = Progress {
             order: Order::PAGEBLOCK,
             priority: 12,
+            gap: 1024,
             reclaimed: 32,
             scanned: 32,
             reclaimed_in_all: 32,
@@ -140,7 +142,7 @@ mod tests {
             (Progress { reclaimed: 0, scanned: 0, retry_may_fail: true, ..huge }, false, false),
             (Progress { order: Order::ZERO, ..huge }, false, false),
             (Progress { order: Order::new(3).unwrap(), suitable: false, ..huge }, false, false),
-            (Progress { order: Order::new(3).unwrap(), priority: 9, suitable: false, ..huge }, true, true),
+            (Progress { order: Order::new(3).unwrap(), gap: 16, priority: 9, suitable: false, ..huge }, true, true),
         ] {
             let found = [GapFirst, SuitableFirst].map(|rule| progress.should_continue(rule));
             assert_eq!(found, [gap_first, suitable_first], "{progress:?}");

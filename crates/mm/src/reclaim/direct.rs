@@ -8,7 +8,7 @@ use crate::phys::PhysMem;
 use crate::policy::Unreclaimable;
 use crate::reclaim::DEF_PRIORITY;
 use crate::reclaim::node::NodePass;
-use crate::suitable::{Suitable, compact_gap};
+use crate::suitable::Suitable;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -76,7 +76,7 @@ impl<T: Tracer> PhysMem<T> {
         match self.suitable_for_any(zone, order, search.class) {
             Suitable::Success => true,
             Suitable::Continue => {
-                let mark = zone.mark(Mark::High) + compact_gap(order);
+                let mark = zone.mark(Mark::High) + self.policy.compaction.gap.of(order);
                 let flags = crate::AllocFlags::plain(Mark::High);
                 zone.watermark_ok_at(Order::ZERO, mark, search.class, &flags, &self.policy.frames)
             }
@@ -151,7 +151,7 @@ mod tests {
         let order = Order::PAGEBLOCK;
         let mut mm = scattered();
         let search = mm.phys.frames.search_for(&Request::new(order, Gfp::GFP_TRANSHUGE)).expect("the request is sound");
-        let high = mm.phys.frames.zones()[0].free() - compact_gap(order);
+        let high = mm.phys.frames.zones()[0].free() - mm.phys.policy.compaction.gap.of(order);
         for (high, ready) in [(high - 1, true), (high, false), (high + 1, false)] {
             mm.phys.frames.edit_zone(0, |zone| zone.watermarks.high = high);
             assert_eq!(mm.phys.compaction_ready(ZoneId(0), &search), ready, "{high}");

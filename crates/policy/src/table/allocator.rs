@@ -162,12 +162,12 @@ pub(super) static SWITCHES: &[Switch] = &[
                 Case {
                     name: "up_to_costly_huge_shared",
                     says: "orders 0-3 and 9, order 9 on one list for all types",
-                    releases: "6.0 to 6.11",
+                    releases: "6.0 to 6.9",
                 },
                 Case {
                     name: "up_to_costly_huge_by_mobility",
                     says: "orders 0-3 and 9, order 9 on one list for movable and one for other blocks",
-                    releases: "6.12+",
+                    releases: "6.10+",
                 },
             ],
         },

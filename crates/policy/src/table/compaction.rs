@@ -1,6 +1,8 @@
 //! Switches of compaction.
 
-use order9_mm::policy::{Background, DrainMark, ProactiveBackoff, SkipReset, SourceSearch, TargetSearch, TargetStride};
+use order9_mm::policy::{
+    Background, CompactGap, DrainMark, ProactiveBackoff, SkipReset, SourceSearch, TargetSearch, TargetStride,
+};
 
 use crate::switch::{Case, Switch, Value, Values};
 
@@ -140,14 +142,14 @@ pub(super) static SWITCHES: &[Switch] = &[
         DrainMark::LowestIsolated: "lowest_isolated",
             "the lowest frame isolated since it last did", "up to 5.0";
         DrainMark::IterationStart: "iteration_start",
-            "where the scanner stood when it isolated something", "5.1 to 6.4";
+            "where the scanner stood when it isolated something", "5.1 to 6.5";
         DrainMark::BlockStart: "block_start",
-            "the pageblock in which it isolated something", "6.5+";
+            "the pageblock in which it isolated something", "6.6+";
     ),
     flag!(
         compaction.fast_source_wasted,
         "Whether a source found in the free lists is skipped because the search itself marked it as scanned",
-        off: "a source found in the free lists is scanned", "6.5+",
+        off: "a source found in the free lists is scanned", "6.5+; 6.1.0 to about 6.1.10 as well",
         on: "a source found in the free lists is marked as searched, and passed over for that mark", "5.1 to 6.4"
     ),
     flag!(
@@ -173,6 +175,15 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Whether the search of free lists for free frames visits one entry per order",
         off: "the search of free lists for free frames visits up to half its limit of entries per order", "5.14+",
         on: "the search of free lists for free frames visits one entry per order", "5.1 to 5.13"
+    ),
+    choice!(
+        compaction.gap,
+        "How many free frames compaction wants beyond the mark",
+        "compaction of a zone, and kswapd for a block, want beyond the mark",
+        CompactGap::TwiceTheBlock: "twice_the_block",
+            "twice the frames of the block", "up to 7.1";
+        CompactGap::Cluster: "cluster",
+            "twice the frames of the block, but 32 at most", "7.2+";
     ),
     flag!(
         compaction.proactive,

@@ -29,9 +29,12 @@ pub(super) static SWITCHES: &[Switch] = &[
             "costly requests without retries, if it was deferred, and order 9 with I/O and without \
              __GFP_RETRY_MAYFAIL, if it was skipped or deferred", "5.4";
         EarlyFail::NoRetrySkippedOrDeferred: "no_retry_skipped_or_deferred",
-            "costly requests without retries, if it was skipped or deferred", "5.5+";
-        EarlyFail::NoRetryThisNode: "no_retry_this_node",
-            "costly requests without retries, if it was skipped or deferred or they are for one node alone", "early 2026";
+            "costly requests without retries, if it was skipped or deferred", "5.5 to 6.19";
+        EarlyFail::NoRetrySkippedDeferredOrThisNode: "no_retry_skipped_deferred_or_thisnode",
+            "costly requests without retries, if it was skipped or deferred or they are for one node alone",
+            "never in a first release; stable releases of March 2026";
+        EarlyFail::NoRetryThisNode: "no_retry_thisnode",
+            "costly requests without retries, if they are for one node alone", "7.0+";
         EarlyFail::UnlessReclaimHelps: "unless_reclaim_helps",
             "costly requests without retries, if it was skipped or deferred, and order 9 if it was and reclaim cannot make \
              the difference", "order9";

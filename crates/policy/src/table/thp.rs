@@ -145,9 +145,9 @@ pub(super) static SWITCHES: &[Switch] = &[
         MmapAlign::None: "none",
             "no mapping of anonymous memory", "up to 6.6";
         MmapAlign::Large: "large",
-            "mappings of at least 2 MiB of anonymous memory", "6.7 to 6.12";
+            "mappings of at least 2 MiB of anonymous memory", "6.7 to 6.11";
         MmapAlign::Multiple: "multiple",
-            "mappings of a multiple of 2 MiB of anonymous memory", "6.13+";
+            "mappings of a multiple of 2 MiB of anonymous memory", "6.12+";
     ),
     flag!(
         thp.hugetlb_noretry,
@@ -220,8 +220,8 @@ pub(super) static SWITCHES: &[Switch] = &[
     flag!(
         thp.collapse_equal_nodes,
         "From which of several nodes that hold most of a slot collapse takes the huge page",
-        off: "of nodes that hold equally much of a slot collapse asks one, the next in turn", "up to 6.1",
-        on: "of nodes that hold equally much of a slot collapse takes whichever has a huge page", "6.2+"
+        off: "of nodes that hold equally much of a slot collapse asks one, the next in turn", "up to 6.0",
+        on: "of nodes that hold equally much of a slot collapse takes whichever has a huge page", "6.1+"
     ),
     flag!(
         thp.shrink_underused,

@@ -101,10 +101,10 @@ impl<C: Choices> World<C> {
         if !gfp.has(Gfp::KSWAPD_RECLAIM) {
             assert_eq!(after[3], 0, "{request:?} may not wake kswapd");
         }
-        use HugePlacement::{CompactOnly, CompactOnlyWmark, NoRetry, TwoStepStrict};
+        use HugePlacement::{CompactOnly, CompactOnlyWmark, NoRetry, TwoStepStrict, TwoStepThisNode};
         let gives_up = match self.placement() {
             NoRetry | CompactOnly | CompactOnlyWmark => true,
-            TwoStepStrict => gfp.has(Gfp::THISNODE),
+            TwoStepStrict | TwoStepThisNode => gfp.has(Gfp::THISNODE),
             _ => false,
         };
         let by_placement = matches!(policy.mode, Mode::Default | Mode::Local | Mode::Preferred);

@@ -135,8 +135,9 @@ impl<T: Tracer> Mm<T> {
             .filter(|zone| zone.node() == node && zone.kind() <= class && zone.managed() > 0);
         let suitable = self.phys.compaction_can_start(zones, order, class);
         let inactive = self.pages.inactive_pages(zone, &self.phys);
+        let gap = self.phys.policy.compaction.gap.of(order);
         let progress =
-            Progress { order, priority, reclaimed, scanned, reclaimed_in_all, inactive, suitable, retry_may_fail };
+            Progress { order, priority, gap, reclaimed, scanned, reclaimed_in_all, inactive, suitable, retry_may_fail };
         progress.should_continue(self.phys.policy.reclaim.should_continue)
     }
 }

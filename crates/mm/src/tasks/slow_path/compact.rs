@@ -70,7 +70,8 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
                 costly_no_retry && deferred || huge_io && not_tried
             }
             EarlyFail::NoRetrySkippedOrDeferred => costly_no_retry && not_tried,
-            EarlyFail::NoRetryThisNode => costly_no_retry && (not_tried || gfp.has(Gfp::THISNODE)),
+            EarlyFail::NoRetrySkippedDeferredOrThisNode => costly_no_retry && (not_tried || gfp.has(Gfp::THISNODE)),
+            EarlyFail::NoRetryThisNode => costly_no_retry && gfp.has(Gfp::THISNODE),
             EarlyFail::UnlessReclaimHelps => {
                 not_tried && (costly_no_retry || order == Order::PAGEBLOCK && !self.reclaim_helps())
             }

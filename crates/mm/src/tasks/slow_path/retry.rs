@@ -6,7 +6,6 @@ use order9_units::{Nanos, Order};
 use crate::alloc_error::GaveUp;
 use crate::env::{CompactPriority, CompactResult};
 use crate::policy::Withdrawn;
-use crate::suitable::compact_gap;
 use crate::tasks::slow_path::relief::Relief;
 use crate::tasks::slow_path::{Pressure, Round, SlowPath};
 use crate::trace::{CompactEvent, Event};
@@ -130,7 +129,7 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
         let order = self.search.request.order;
         let mark = if order.is_costly() { Mark::Low } else { Mark::Min };
         let flags = AllocFlags { mark, cma: true, ..self.flags() };
-        let gap = compact_gap(order);
+        let gap = self.policy.compaction.gap.of(order);
         let share = u64::from(order.get().max(1));
         self.zones().any(|zone| {
             let reclaimable = R::reclaimable(self.env, zone.zone) / share;

@@ -7,7 +7,6 @@ use super::View;
 use super::view::CLASS;
 use crate::lru_list::LruList;
 use crate::settings::huge_prices::HugePrices;
-use crate::suitable::compact_gap;
 
 /// Way of a node to a huge page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +64,7 @@ impl View<'_> {
     fn wanted_for_compaction(&self, zone: &Zone) -> u64 {
         let leaves = match self.engine.policy().compaction.uses_index() {
             true => zone.mark(Mark::Min) + PAGEBLOCK_PAGES.get(),
-            false => zone.mark(Mark::Low) + compact_gap(Order::PAGEBLOCK),
+            false => zone.mark(Mark::Low) + self.engine.policy().compaction.gap.of(Order::PAGEBLOCK),
         };
         leaves + zone.lowmem_reserve()[CLASS.index()]
     }

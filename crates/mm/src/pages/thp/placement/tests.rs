@@ -71,7 +71,7 @@ fn list(mm: &Mm, ask: HugeAsk) -> String {
 }
 
 /// The attempts of a fault that may reclaim, on two nodes and on four.
-const LISTS: [(HugePlacement, [&str; 2]); 14] = [
+const LISTS: [(HugePlacement, [&str; 2]); 15] = [
     (HugePlacement::ThisNode, ["0 D", "0 D"]),
     (HugePlacement::Relax, ["any D", "any D"]),
     (HugePlacement::NoRetry, ["0 DN", "0 DN"]),
@@ -80,6 +80,7 @@ const LISTS: [(HugePlacement, [&str; 2]); 14] = [
     (HugePlacement::TwoStepLocal, ["0 D, any DN", "0 D, any DN"]),
     (HugePlacement::TwoStep, ["0 DN, any D", "0 DN, any D"]),
     (HugePlacement::TwoStepStrict, ["0 DN, any D", "0 DN, any D"]),
+    (HugePlacement::TwoStepThisNode, ["0 DN, any D", "0 DN, any D"]),
     (HugePlacement::AnyNode, ["any D", "any D"]),
     (HugePlacement::Proximity, ["0 D, 10, 1 base DKN", "0 D, 1 D, 1100, 11 base DKN"]),
     (

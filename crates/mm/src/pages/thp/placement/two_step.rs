@@ -1,11 +1,11 @@
-//! Two steps as since 5.5: little effort at home, then all everywhere.
+//! Two steps as from 5.5 to 6.19: little effort at home, then all everywhere.
 
 use super::{Attempt, Rule, View};
 use crate::policy::EarlyFail;
 
 pub(super) const RULE: Rule = Rule {
     says: "the node of its CPU in one round, then, if it may reclaim, from any node with all that it may do",
-    origin: "5.5+",
+    origin: "5.5 to 6.19",
     next: |view| next(view, EarlyFail::NoRetrySkippedOrDeferred),
     ..Rule::PLAIN
 };

@@ -92,7 +92,9 @@ fn placed(placement: HugePlacement, rights: &str) -> Vec<String> {
         HugePlacement::NoRetry => vec![local(&noretry)],
         HugePlacement::CompactOnly | HugePlacement::CompactOnlyWmark => vec![format!("{noretry}TC")],
         HugePlacement::TwoStepLocal => then(local(all), &noretry),
-        HugePlacement::TwoStep | HugePlacement::TwoStepStrict => then(local(&noretry), all),
+        HugePlacement::TwoStep | HugePlacement::TwoStepStrict | HugePlacement::TwoStepThisNode => {
+            then(local(&noretry), all)
+        }
         HugePlacement::AnyNode => vec![all.to_owned()],
         HugePlacement::Proximity => vec![local(&retry)],
         HugePlacement::MultiOrder | HugePlacement::MultiOrderGuest => vec![local(&noretry)],
