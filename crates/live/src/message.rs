@@ -94,7 +94,7 @@ pub struct Facts {
 pub enum StopKind {
     /// Memory had run out, or was about to.
     Memory,
-    /// Anything else.
+    /// A stop of another kind.
     Other,
 }
 

@@ -70,7 +70,7 @@ pub(crate) enum Child {
         name: String,
         report: OwnedFd,
     },
-    /// Somebody has waited.
+    /// Sign that somebody has waited for it.
     Gone,
 }
 

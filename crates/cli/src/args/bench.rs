@@ -69,7 +69,7 @@ pub(crate) struct KernelArgs {
     /// Parameters of the virtual machine's kernel.
     #[arg(long, value_name = "PARAMETERS", requires = "kernels")]
     pub(crate) cmdline: Option<String>,
-    /// Let the virtual machine's time be counted instructions, on one thread: the same run gives the same counts again.
+    /// Let the virtual machine's time be counted instructions, on one CPU: the same run gives the same counts again.
     #[arg(long, requires = "kernels")]
     pub(crate) deterministic: bool,
 }

@@ -40,6 +40,14 @@ impl Shape {
         self.nodes.iter().map(|node| node.cpus).sum()
     }
 
+    /// The same memory with one CPU, on the first node that had any.
+    #[must_use]
+    pub fn with_one_cpu(mut self) -> Self {
+        let first = self.nodes.iter().position(|node| node.cpus > 0).unwrap_or(0);
+        self.nodes.iter_mut().enumerate().for_each(|(number, node)| node.cpus = u32::from(number == first));
+        self
+    }
+
     /// Arguments of QEMU. All memory is touched before the guest starts, so that faults of the host are not measured.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mib = |bytes: Bytes| bytes.get() >> 20;
@@ -81,5 +89,7 @@ mod tests {
             -object memory-backend-ram,id=m1,size=1024M,prealloc=on -numa node,nodeid=1,memdev=m1 -numa dist,src=0,dst=1,val=21 -numa \
             dist,src=1,dst=0,val=21";
         assert_eq!(arguments, expected);
+        let cpus = |shape: Shape| shape.nodes.iter().map(|node| node.cpus).collect::<Vec<_>>();
+        assert_eq!(cpus(shape.with_one_cpu()), [1, 0]);
     }
 }
