@@ -7,6 +7,7 @@
 
 mod args;
 mod bench;
+mod calibrate;
 mod capture;
 mod compare;
 mod failure;
@@ -70,6 +71,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Kernels(command) => kernels::run(&command),
         Command::Program { clock } => bench::program(&clock),
         Command::Compare(args) => compare::run(&args),

@@ -76,7 +76,13 @@ fn one(
     let Booted { mut guest, facts, notes } = Booted::new(spec, args.kernels.deterministic)?;
     let parameters = plan.parameters(&facts.for_workloads()).map_err(usage)?;
     let title = title(&facts.kernel, others);
-    let (time_is_real, start) = (guest.accel() == Accel::Kvm, guest.map().map_err(usage)?);
+    // Counted instructions are a time like any other to a lab that has the prices of such a guest.
+    let time_is_real = match guest.accel() {
+        Accel::Kvm => true,
+        Accel::Counted => args.prices.is_some(),
+        Accel::Tcg => false,
+    };
+    let start = guest.map().map_err(usage)?;
     let saved = guest.save().map_err(usage)?;
     let mut real = Vec::new();
     for &seed in &plan.seeds {

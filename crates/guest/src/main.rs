@@ -4,6 +4,7 @@
 //! serial port, which every kernel has that boots here; the console is the first.
 #![forbid(unsafe_code)]
 
+mod calibration;
 mod console;
 mod maps;
 mod mounts;
@@ -24,6 +25,11 @@ fn main() -> ExitCode {
         && word == work::PROGRAM
     {
         return program(clock);
+    }
+    if let [_, word, rounds] = arguments.as_slice()
+        && word == calibration::CALIBRATION
+    {
+        return calibration::main(rounds);
     }
     if let Err(error) = mounts::mount_all().map_err(|error| error.to_string()).and_then(|()| work::serve()) {
         say(&format!("the guest ends: {error}"));

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use order9_live::{FromGuest, Limits, Message, ToGuest, Witness, read_facts, read_frame, supervise, write_frame};
 
 use crate::console::say;
-use crate::{maps, port};
+use crate::{calibration, maps, port};
 
 /// Argument with which this file is a program.
 pub(crate) const PROGRAM: &str = "program";
@@ -31,6 +31,7 @@ pub(crate) fn serve() -> Result<(), String> {
                 let sent = maps::send(&name, |piece| write_frame(&mut port, piece));
                 sent.map_err(|error| error.to_string())?;
             }
+            ToGuest::Calibrate(rounds) => tell(&mut port, &FromGuest::Calibrated(calibration::measure(rounds)))?,
             ToGuest::Run(job) => {
                 let mut answers = Answers { port: &mut port, waiting: Vec::new() };
                 let limits = Limits { interrupted: &AtomicBool::new(false), guards_machine: false, time: None };

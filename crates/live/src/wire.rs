@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use order9_calibrate::Direct;
+
 use crate::job::Job;
 use crate::message::{Facts, Message};
 use crate::supervisor::Supervised;
@@ -23,6 +25,8 @@ pub enum ToGuest {
     Run(Job),
     /// Send the state of memory under this name.
     Map(String),
+    /// Measure prices, in so many rounds.
+    Calibrate(usize),
     /// Switch the machine off.
     PowerOff,
 }
@@ -55,6 +59,8 @@ pub enum FromGuest {
         /// Name of the snapshot.
         snapshot: String,
     },
+    /// Rounds of measurements, or why there are none.
+    Calibrated(Result<Vec<Direct>, String>),
     /// The run has ended so, or did not start.
     Ended(Result<Supervised, String>),
 }

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use order9_calibrate::Direct;
 use order9_live::{Facts, FromGuest, ToGuest, read_frame, write_frame};
 use order9_snapshot::Snapshot;
 
@@ -115,6 +116,18 @@ impl Guest {
         match self.answer()? {
             FromGuest::Were(refused) => Ok(refused),
             other => Err(self.qemu.lost(&unexpected("an answer about settings", &other))),
+        }
+    }
+
+    /// Rounds of measurements of what work costs on it.
+    ///
+    /// # Errors
+    /// A guest that does not answer, or cannot measure.
+    pub fn calibrate(&mut self, rounds: usize) -> Result<Vec<Direct>, GuestError> {
+        self.order(&ToGuest::Calibrate(rounds))?;
+        match self.answer()? {
+            FromGuest::Calibrated(measured) => measured.map_err(GuestError::NotStarted),
+            other => Err(self.qemu.lost(&unexpected("measurements", &other))),
         }
     }
 

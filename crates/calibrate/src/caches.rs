@@ -89,7 +89,7 @@ impl Chain {
     }
 }
 
-/// The same random order every time; a generator of 64 bits by George Marsaglia, "Xorshift RNGs", 2003.
+/// Shuffles in the same order every time, by a generator of 64 bits by George Marsaglia, "Xorshift RNGs", 2003.
 fn shuffle(items: &mut [usize]) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for last in (1..items.len()).rev() {

@@ -51,7 +51,7 @@ fn calls(direct: &mut Direct) -> io::Result<()> {
     Ok(())
 }
 
-/// What a program does whose page loses the right to be written, and gets it back.
+/// Work of a program whose page loses the right to be written, and gets it back.
 pub(crate) fn protect_and_read(page: &mut Region, times: usize) -> io::Result<()> {
     (0..times).try_for_each(|_| {
         page.protect_and_restore()?;

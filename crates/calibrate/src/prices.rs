@@ -1,25 +1,25 @@
-//! What the measurements say about prices: one table. The keys are those of the cost model (`PRICES` of crate machine),
+//! Prices that follow from the measurements: one table. The keys are those of the cost model (`PRICES` of crate machine),
 //! whose tests compare them. `checks` adds prices up again.
 
 use crate::direct::Direct;
 
 /// One price of the cost model.
 pub(crate) struct Price {
-    /// Its name in machine files.
+    /// Name of the price in machine files.
     pub(crate) key: &'static str,
     /// The price in ns.
     pub(crate) ns: fn(&Direct) -> f64,
-    /// How it is obtained.
+    /// Method by which the price is obtained.
     pub(crate) method: &'static str,
-    /// The same by another way, if there is one.
+    /// Another way to the price, if there is one.
     pub(crate) cross: Option<Cross>,
 }
 
 /// Another way to a price.
 pub(crate) struct Cross {
-    /// What it is.
+    /// Way in words.
     pub(crate) what: &'static str,
-    /// Its answer, in ns.
+    /// Price by that way, in ns.
     pub(crate) ns: fn(&Direct) -> f64,
     /// Why the two may differ.
     pub(crate) comment: &'static str,
@@ -57,6 +57,21 @@ fn list_op(d: &Direct) -> f64 {
     (both - 2.0 * zone_lock(d) / PER_SECTION - 2.0 * d.load_l2) / 4.0
 }
 
+fn frame_scan(d: &Direct) -> f64 {
+    (d.compact_sixteenth - d.compact_quarter) / (d.compact_sixteenth_scans - d.compact_quarter_scans)
+}
+
+/// Price of a moved page without the search for it and for its target.
+fn moved_page(d: &Direct) -> f64 {
+    d.compact_quarter - d.compact_quarter_scans * frame_scan(d)
+}
+
+fn rmap_walk(d: &Direct) -> f64 {
+    let parts =
+        2.0 * list_op(d) + (d.unmap - pcp_hit(d)) + tlb_flush(d) + d.memcpy + pte_set(d) + 2.0 * list_op(d) + d.load_l2;
+    (moved_page(d) - parts) / 2.0
+}
+
 fn clear_page(d: &Direct) -> f64 {
     d.map_uncleared - d.map_cleared
 }
@@ -65,7 +80,7 @@ fn page_table(d: &Direct) -> f64 {
     d.first_in_slot - d.second_in_slot - vma_lookup(d) - zone_check(d) - pcp_hit(d)
 }
 
-/// What a page table takes per entry, its page included.
+/// Price of a page table per entry, its page included.
 pub(crate) fn table_per_page(d: &Direct) -> f64 {
     (page_table(d) + vma_lookup(d) + zone_check(d) + pcp_hit(d)) / PER_TABLE
 }
@@ -159,9 +174,14 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "frame_scan",
-        ns: |d| d.load_sequential,
-        method: "Estimate: the 64 bytes of one frame entry, read in sequence from 128 MiB in huge pages",
-        cross: None,
+        ns: frame_scan,
+        method: "Compaction by compact_memory, one page of sixteen against one of four in use: what it takes more for a moved \
+                 page, by the frames that it scans more for it",
+        cross: Some(Cross {
+            what: "the 64 bytes of one frame entry, read in sequence from 128 MiB in huge pages",
+            ns: |d| d.load_sequential,
+            comment: "memory alone, without what is asked of each frame",
+        }),
     },
     Price {
         key: "block_retype",
@@ -204,7 +224,7 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "prot_numa",
-        ns: |d| d.mprotect_run + d.load_sequential,
+        ns: |d| d.mprotect_run + frame_scan(d),
         method: "mprotect() of 256 MiB of resident base pages, per page, and frame_scan for the page that each entry shows",
         cross: None,
     },
@@ -239,10 +259,14 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "rmap_walk",
-        ns: |d| 3.0 * list_op(d),
-        method: "Estimate: three lines somewhere in memory, each as for list_op: anon_vma or address_space, the mapping it \
-                 names, and the page table entry of one mapping",
-        cross: None,
+        ns: rmap_walk,
+        method: "Half of a page that compaction moves, without the search for it, less isolate_page, pte_clear, tlb_flush, \
+                 copy_page, pte_set, 2 list_op and split: a move finds the mappings of its page twice",
+        cross: Some(Cross {
+            what: "three list_op: anon_vma or address_space, the mapping it names, and the page table entry of one mapping",
+            ns: |d| 3.0 * list_op(d),
+            comment: "lines of memory alone, without what is asked of each",
+        }),
     },
     Price {
         key: "tlb_flush",
@@ -301,4 +325,9 @@ pub(crate) const PRICES: &[Price] = &[
 pub(crate) fn price(d: &Direct, key: &str) -> f64 {
     let found = PRICES.iter().find(|price| price.key == key);
     (found.unwrap_or_else(|| panic!("no price is called {key}")).ns)(d)
+}
+
+/// Keys of all prices that are measured, in the order of the cost model.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    PRICES.iter().map(|price| price.key)
 }

@@ -7,7 +7,7 @@ use crate::prices::{PER_SECTION, PER_TABLE, price, table_per_page};
 
 /// One whole.
 pub(crate) struct Check {
-    /// What is measured.
+    /// Whole that is measured, in words.
     pub(crate) what: &'static str,
     /// Measured, in ns.
     pub(crate) whole: fn(&Direct) -> f64,

@@ -39,12 +39,19 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &cpus)?)
 }
 
+/// CPUs to measure on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cpus {
+    /// The CPU of the measuring thread.
+    pub(crate) here: usize,
+    /// Another CPU, for what CPUs do to each other.
+    pub(crate) there: Option<usize>,
+}
+
 /// The first two CPUs that this process may use.
-pub(crate) fn two_cpus() -> io::Result<[usize; 2]> {
+pub(crate) fn cpus() -> io::Result<Cpus> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
-    match (cpus.next(), cpus.next()) {
-        (Some(one), Some(other)) => Ok([one, other]),
-        _ => Err(io::Error::other("expected two CPUs to measure what they do to each other, found one")),
-    }
+    let here = cpus.next().ok_or_else(|| io::Error::other("expected a CPU, found none"))?;
+    Ok(Cpus { here, there: cpus.next() })
 }

@@ -1,12 +1,14 @@
-//! What is measured directly, each in ns per operation: one value of everything per round, so that prices can be taken from
+//! Measurements, each in ns per operation: one value of everything per round, so that prices can be taken from
 //! differences within a round. Pure data; `prices` says what follows from it.
+
+use serde::{Deserialize, Serialize};
 
 macro_rules! direct {
     ($($(#[doc = $meaning:literal])+ $field:ident,)*) => {
-        /// One round of measurements.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub(crate) struct Direct {
-            $($(#[doc = $meaning])+ pub(crate) $field: f64,)*
+        /// One round of measurements, each in ns per operation; what could not be measured is not a number.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct Direct {
+            $($(#[doc = $meaning])+ pub $field: f64,)*
         }
 
         /// Name, meaning and value of each measurement.
@@ -101,4 +103,12 @@ direct! {
     load_dram,
     /// sequential load of 64 bytes within 128 MiB
     load_sequential,
+    /// compaction where one page of four is in use, per page that it moves
+    compact_quarter,
+    /// frames that it scans for each (a number)
+    compact_quarter_scans,
+    /// compaction where one page of sixteen is in use, per page that it moves
+    compact_sixteenth,
+    /// frames that it scans for each (a number)
+    compact_sixteenth_scans,
 }

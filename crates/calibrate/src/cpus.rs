@@ -1,4 +1,4 @@
-//! What CPUs and tasks do to each other.
+//! Work that CPUs and tasks make for each other.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::pipe::pipe;
 
-use crate::clock::{cpu_of, cpu_per, pin, wall_per};
+use crate::clock::{Cpus, cpu_of, cpu_per, pin, wall_per};
 use crate::direct::Direct;
 use crate::pages::protect_and_read;
 use crate::sys::{PAGE, PageSize, Region};
@@ -29,13 +29,17 @@ const THREADS: usize = 20;
 /// Locks taken.
 const LOCKS: usize = 100_000;
 
-/// Fills in what takes two threads; the calling one stays on `here`.
-pub(crate) fn measure(direct: &mut Direct, [here, there]: [usize; 2]) -> io::Result<()> {
+/// Fills in what takes two threads; the calling one stays on `here`. What takes two CPUs is not a number where there is one.
+pub(crate) fn measure(direct: &mut Direct, Cpus { here, there }: Cpus) -> io::Result<()> {
     direct.uncontended_lock = uncontended_lock();
     direct.pipe_alone = pipe_alone()?;
-    direct.mprotect_shared = typical(|| mprotect_beside(there))?;
     direct.pipe_round_trip = typical(|| pipe_round_trip(here))?;
-    direct.line_round_trip = typical(|| line_round_trip(there))?;
+    let beside = |measure: fn(usize) -> io::Result<f64>| match there {
+        Some(there) => typical(|| measure(there)),
+        None => Ok(f64::NAN),
+    };
+    direct.mprotect_shared = beside(mprotect_beside)?;
+    direct.line_round_trip = beside(line_round_trip)?;
     direct.thread = typical(threads)?;
     Ok(())
 }

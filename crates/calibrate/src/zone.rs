@@ -1,4 +1,4 @@
-//! What the page allocator does per page, beside and under the zone lock.
+//! Work of the page allocator per page, beside and under the zone lock.
 //!
 //! fallocate() of a memory file allocates pages without clearing them, truncation frees them. Whether that reaches the zone
 //! depends on the CPU's list of free pages, which grows with what is freed in one go: it is kept empty or full by a file

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MsyncFlags, ProtFlags};
 use rustix::process::{Pid, WaitOptions};
 
@@ -19,7 +20,7 @@ pub(crate) const PAGE: usize = 4096;
 /// Bytes that one page table maps, and of a huge page.
 pub(crate) const SLOT: usize = 512 * PAGE;
 
-/// Which pages a mapping may get.
+/// Pages that a mapping may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageSize {
     Base,
@@ -55,10 +56,19 @@ impl Mapping {
         Ok(Self { start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?, len })
     }
 
-    /// Makes every page resident and writable by one call.
+    /// Makes every page resident and writable: by one call, or by a write to each where the kernel is older than 5.14.
     pub(crate) fn populate(&mut self) -> io::Result<()> {
         // SAFETY: the range is mapped, and populating it changes no content.
-        Ok(unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxPopulateWrite) }?)
+        match unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxPopulateWrite) } {
+            Err(Errno::INVAL) => {
+                for at in (0..self.len).step_by(PAGE) {
+                    // SAFETY: `at` is below `len`, and nobody refers to the content.
+                    unsafe { self.start.add(at).write_volatile(0) };
+                }
+                Ok(())
+            }
+            done => Ok(done?),
+        }
     }
 }
 
@@ -102,16 +112,34 @@ impl Region {
         Ok(unsafe { rustix::mm::madvise(self.start(), self.len, advice) }?)
     }
 
-    /// Makes every page resident and writable by one call.
+    /// Makes every page resident and writable: by one call, or by a write to each where the kernel is older than 5.14.
     pub(crate) fn populate(&mut self) -> io::Result<()> {
-        self.advise(Advice::LinuxPopulateWrite)
+        match self.advise(Advice::LinuxPopulateWrite) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                self.store(0, PAGE);
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     /// Gives back every second page, one call each.
     pub(crate) fn punch_every_second_page(&mut self) -> io::Result<()> {
-        for at in (0..self.len).step_by(2 * PAGE) {
-            // SAFETY: `at` is below `len`; no reference into the region exists, and zeroes are valid content.
-            unsafe { rustix::mm::madvise(self.start().byte_add(at), PAGE, Advice::LinuxDontNeed) }?;
+        self.punch(2 * PAGE, PAGE)
+    }
+
+    /// Gives back all pages but one in `stride`, one call between two that stay.
+    pub(crate) fn keep_one_in(&mut self, stride: usize) -> io::Result<()> {
+        self.punch(stride * PAGE, (stride - 1) * PAGE)
+    }
+
+    /// Gives back the first `bytes` of each `stride`.
+    fn punch(&mut self, stride: usize, bytes: usize) -> io::Result<()> {
+        for at in (0..self.len).step_by(stride) {
+            let bytes = bytes.min(self.len - at);
+            // SAFETY: `at` and the bytes after it lie below `len`; no reference into the region exists, and zeroes are valid
+            // content.
+            unsafe { rustix::mm::madvise(self.start().byte_add(at), bytes, Advice::LinuxDontNeed) }?;
         }
         Ok(())
     }

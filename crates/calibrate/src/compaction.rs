@@ -1,0 +1,57 @@
+//! Compaction of scattered pages by a write to `compact_memory`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use crate::clock::cpu_per;
+use crate::direct::Direct;
+use crate::sys::{PAGE, PageSize, Region};
+
+/// Pages that are filled, at most: 1 GiB.
+const PAGES_MAX: u64 = 256 * 1024;
+/// A run that moves fewer pages spends most of its time on looking, and says nothing of moving.
+const MOVED_MIN: f64 = 5_000.0;
+
+/// Fills in what a moved page costs, everything that finding it and its target took included, where one page of four is in use and where
+/// one of sixteen is: the second finds less to move among as many frames. Where too little moved it is not a number.
+pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
+    [direct.compact_quarter, direct.compact_quarter_scans] = compact(4)?;
+    [direct.compact_sixteenth, direct.compact_sixteenth_scans] = compact(16)?;
+    Ok(())
+}
+
+/// Time of compaction for each page that it moves, and frames that it scans for it, where one page in `stride` is in use.
+fn compact(stride: usize) -> io::Result<[f64; 2]> {
+    let pages = (available()? / 2 / PAGE as u64).min(PAGES_MAX) as usize;
+    let mut region = Region::anonymous(pages, PageSize::Base)?;
+    region.populate()?;
+    region.keep_one_in(stride)?;
+    let before = vmstat()?;
+    let all = cpu_per(1, || fs::write("/proc/sys/vm/compact_memory", "1"))?;
+    let after = vmstat()?;
+    let grown = |name: &str| after.get(name).zip(before.get(name)).map_or(0, |(after, before)| after - before) as f64;
+    let moved = grown("pgmigrate_success");
+    let scanned = grown("compact_migrate_scanned") + grown("compact_free_scanned");
+    Ok(if moved < MOVED_MIN { [f64::NAN; 2] } else { [all, scanned].map(|sum| sum / moved) })
+}
+
+/// Memory that is available, in bytes.
+pub(crate) fn available() -> io::Result<u64> {
+    let counters = counters("/proc/meminfo")?;
+    let kib = counters.get("MemAvailable:");
+    kib.map(|kib| kib << 10).ok_or_else(|| io::Error::other("/proc/meminfo: expected a line `MemAvailable:`"))
+}
+
+fn vmstat() -> io::Result<BTreeMap<String, u64>> {
+    counters("/proc/vmstat")
+}
+
+fn counters(path: &str) -> io::Result<BTreeMap<String, u64>> {
+    let text = fs::read_to_string(path)?;
+    let pairs = text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+    });
+    Ok(pairs.collect())
+}

@@ -1,0 +1,38 @@
+//! Median and quartiles over rounds.
+
+use crate::direct::Direct;
+
+/// Median and quartiles, in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) low: f64,
+    pub(crate) median: f64,
+    pub(crate) high: f64,
+}
+
+impl Spread {
+    /// The spread of what each round gives; `None` where some round could not measure it.
+    pub(crate) fn of(rounds: &[Direct], value: impl Fn(&Direct) -> f64) -> Option<Self> {
+        let mut values: Vec<f64> = rounds.iter().map(value).collect();
+        if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        let at = |quarter: usize| values[(values.len() - 1) * quarter / 4];
+        Some(Self { low: at(1), median: at(2), high: at(3) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_round_could_not_measure_has_no_spread() {
+        let round = |fill| Direct { fill, ..Direct::default() };
+        let spread = Spread::of(&[round(3.0), round(1.0), round(2.0)], |direct| direct.fill);
+        assert_eq!(spread, Some(Spread { low: 1.0, median: 2.0, high: 2.0 }));
+        assert_eq!(Spread::of(&[round(3.0), round(f64::NAN)], |direct| direct.fill), None);
+        assert_eq!(Spread::of(&[], |direct| direct.fill), None);
+    }
+}

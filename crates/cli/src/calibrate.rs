@@ -1,0 +1,106 @@
+//! `order9 calibrate`: prices of a machine, each with how it was measured.
+
+use std::fmt::Display;
+
+use order9_calibrate::{Base, Calibration, Direct, measure};
+use order9_host::{Options, Root, capture};
+use order9_referee::guest::Accel;
+use order9_snapshot::Snapshot;
+use order9_units::Bytes;
+
+use crate::args::CalibrateArgs;
+use crate::bench::guest::{Booted, specs};
+use crate::failure::Failure;
+use crate::output::{print, say};
+use crate::target::Target;
+
+fn usage(error: impl Display) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// Measures this host, or a guest, prints tables, and writes a machine file where one was asked for.
+pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
+    // A base that nobody knows is refused before anything is measured.
+    order9_lab::machines::load(&args.base).map_err(usage)?;
+    let target = args.output.as_deref().map(|path| Target::new(path, true)).transpose()?;
+    let measured = if args.kernels.kernels.is_empty() { here(args)? } else { in_guest(args)? };
+    let Measured { calibration, summary, memory } = measured;
+    let Some(target) = target else { return print(&calibration.to_string()) };
+    let base = Base { machine: &args.base, summary: &summary, nodes: nodes(&memory) };
+    let text = calibration.machine_file(&base);
+    target.write(|out| out.write_all(text.as_bytes()))?;
+    if target.is_output() { say(&calibration.to_string()) } else { print(&calibration.to_string()) }
+}
+
+/// Measurements, and the machine that they are of.
+struct Measured {
+    calibration: Calibration,
+    summary: String,
+    memory: Snapshot,
+}
+
+fn here(args: &CalibrateArgs) -> Result<Measured, Failure> {
+    let memory = capture(&Root::live(), Options::default()).map_err(usage)?;
+    let rounds = measure(args.rounds.into(), |_| {}).map_err(usage)?;
+    let host = format!("Linux {}, {}", memory.machine.kernel_release, cpu());
+    Ok(Measured::of(host.clone(), host, rounds, memory))
+}
+
+fn in_guest(args: &CalibrateArgs) -> Result<Measured, Failure> {
+    let specs = specs(&args.kernels)?;
+    let [spec] = specs.as_slice() else {
+        return Err(usage("--kernel: expected one kernel, whose prices are measured"));
+    };
+    let Booted { mut guest, .. } = Booted::new(spec, args.kernels.deterministic)?;
+    let memory = guest.map().map_err(usage)?;
+    let rounds = guest.calibrate(args.rounds.into()).map_err(usage)?;
+    let by = match guest.accel() {
+        Accel::Kvm => format!("a guest by KVM on {}", cpu()),
+        Accel::Tcg => format!("a guest by translation on {}", cpu()),
+        Accel::Counted => "a guest whose time is counted instructions, one for a nanosecond".to_owned(),
+    };
+    let kernel = guest.kernel().to_owned();
+    guest.off();
+    Ok(Measured::of(format!("Linux {kernel}, {by}"), format!("Linux {kernel}: {by}"), rounds, memory))
+}
+
+impl Measured {
+    fn of(host: String, summary: String, rounds: Vec<Direct>, memory: Snapshot) -> Self {
+        Self { calibration: Calibration { host, rounds }, summary, memory }
+    }
+}
+
+/// Memory is counted in whole sections.
+const SECTION: u64 = 128 << 20;
+
+/// Nodes of a machine: memory in MiB, CPUs, and distances.
+fn nodes(memory: &Snapshot) -> Vec<(u64, u32, Vec<u32>)> {
+    let node = |node: &order9_snapshot::NodeInfo| {
+        let zones = memory.zones.iter().filter(|zone| zone.node == node.id);
+        let present: u64 = zones.map(|zone| zone.present.bytes().get()).sum();
+        (Bytes::new(present.next_multiple_of(SECTION)).get() >> 20, node.cpus.len() as u32, node.distances.clone())
+    };
+    memory.nodes.iter().map(node).collect()
+}
+
+/// The CPU as the kernel names it.
+fn cpu() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        text.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned()));
+    model.unwrap_or_else(|| "unknown CPU".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    /// The first price of the cost model that was measured by hand: prices of files and kernel objects.
+    const BY_HAND: &str = "file_open";
+
+    #[test]
+    fn every_price_of_memory_is_measured_in_the_order_of_the_cost_model() {
+        let measured: Vec<&str> = order9_calibrate::keys().collect();
+        let known: Vec<&str> =
+            order9_machine::cost::PRICES.iter().map(|price| price.key).take_while(|key| *key != BY_HAND).collect();
+        assert_eq!(measured, known);
+    }
+}

@@ -1,0 +1,37 @@
+//! Prices of work in the guest, measured by a process of their own: it pins itself to a CPU and raises its priority.
+
+use std::io::Write as _;
+use std::process::{Command, ExitCode};
+
+use order9_calibrate::Direct;
+use order9_live::{read_frame, write_frame};
+
+use crate::console::say;
+
+/// Argument with which this file measures.
+pub(crate) const CALIBRATION: &str = "calibration";
+
+/// Starts the process and takes what it measured.
+pub(crate) fn measure(rounds: usize) -> Result<Vec<Direct>, String> {
+    let mut command = Command::new("/proc/self/exe");
+    command.args([CALIBRATION, &rounds.to_string()]);
+    let output = command.output().map_err(|error| format!("the calibration did not start: {error}"))?;
+    let said: Result<Vec<Direct>, String> =
+        read_frame(output.stdout.as_slice()).map_err(|error| format!("the calibration says nothing: {error}"))?;
+    said
+}
+
+/// The process.
+pub(crate) fn main(rounds: &str) -> ExitCode {
+    let measured = rounds
+        .parse()
+        .map_err(|_| format!("a number of rounds of {rounds}"))
+        .and_then(|rounds| order9_calibrate::measure(rounds, |_| {}).map_err(|error| error.to_string()));
+    let mut frame = Vec::new();
+    let written = write_frame(&mut frame, &measured).and_then(|()| std::io::stdout().write_all(&frame));
+    if let Err(error) = written {
+        say(&format!("the calibration: {error}"));
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
