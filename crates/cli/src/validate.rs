@@ -86,7 +86,7 @@ fn one(
     let saved = guest.save().map_err(usage)?;
     let mut real = Vec::new();
     for &seed in &plan.seeds {
-        real.push(in_guest(&saved, &job(plan, &parameters, seed, false), &title, &notes)?.run);
+        real.push(in_guest(&saved, &job(plan, &parameters, seed, false, &[]), &title, &notes)?.run);
     }
     drop(saved);
     whole(&real)?;

@@ -15,5 +15,7 @@ pub(crate) fn mount_all() -> io::Result<()> {
             done => done?,
         }
     }
+    // A kernel without events has no such file system.
+    let _ = mount("tracefs", "/sys/kernel/tracing", "tracefs", MountFlags::empty(), None);
     Ok(())
 }

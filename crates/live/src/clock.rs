@@ -53,6 +53,12 @@ impl ClockFile {
         Nanos::new(monotonic() - self.start - self.held)
     }
 
+    /// Time of the run at `monotonic` ns of `CLOCK_MONOTONIC`. What happened while the clock stood still has the time at which it stood, or
+    /// a time before.
+    pub(crate) fn at(&self, monotonic: u64) -> Nanos {
+        Nanos::new(monotonic.saturating_sub(self.start + self.held))
+    }
+
     /// Does `work` while the clock stands still. Nobody of the run may read it meanwhile.
     pub(crate) fn hold(&mut self, work: impl FnOnce()) -> io::Result<()> {
         let begin = monotonic();

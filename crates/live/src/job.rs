@@ -28,6 +28,8 @@ pub struct Job {
     pub reserve: u64,
     /// Whether the state of memory is kept where the workload asks for it.
     pub keeps_snapshots: bool,
+    /// Tracepoints whose events are kept.
+    pub events: Vec<String>,
     /// Journal in which a program that changes a setting writes first what the setting was; `None` in a guest, which nobody needs
     /// afterwards.
     pub journal: Option<PathBuf>,
@@ -132,6 +134,7 @@ mod tests {
                 every: Nanos::new(1),
                 reserve: 0,
                 keeps_snapshots: false,
+                events: Vec::new(),
                 journal: None,
             };
             let bytes = rmp_serde::to_vec(&job).expect("it can be written");

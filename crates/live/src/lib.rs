@@ -21,11 +21,12 @@ mod space;
 mod supervisor;
 mod system;
 mod thread;
+mod traces;
 mod wire;
 
 pub use job::{Job, WireValue};
 pub use journal::{Journal, JournalError, Undone};
-pub use message::{Facts, Message, Sample, StopKind, Unit};
+pub use message::{Facts, Message, Sample, StopKind, Traced, Unit};
 pub use program::program;
 pub use readings::{Readings, own_meaning, read_facts};
 pub use supervisor::{Limits, SuperviseError, Supervised, Witness, supervise};

@@ -59,6 +59,8 @@ pub enum Message {
         /// Values of the counters.
         counters: Vec<u64>,
     },
+    /// Events of tracepoints.
+    Events(Vec<Traced>),
     /// A sentence that a reader of the results needs.
     Note(String),
     /// The program came to its end.
@@ -70,6 +72,23 @@ pub enum Message {
         /// Reason of an end before its time.
         stop: Option<(StopKind, String)>,
     },
+}
+
+/// An event of a tracepoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traced {
+    /// Time of the event.
+    pub at: Nanos,
+    /// CPU on which it happened.
+    pub cpu: u32,
+    /// Task that it happened to.
+    pub pid: u32,
+    /// Name of that task, if the task is still there.
+    pub comm: String,
+    /// Name of the tracepoint.
+    pub name: String,
+    /// Fields of the event: `key=value`, with blanks between.
+    pub fields: String,
 }
 
 /// Size of a machine. The same as [`order9_workloads::Facts`].

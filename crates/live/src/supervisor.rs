@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use order9_trace::InstanceError;
 use order9_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -21,6 +22,7 @@ use crate::job::Job;
 use crate::journal::{Journal, JournalError};
 use crate::message::{MESSAGE_MAX, Message, StopKind};
 use crate::readings::{Readings, kib, read_facts};
+use crate::traces::Traces;
 
 /// Hears what a run says.
 pub trait Witness {
@@ -61,6 +63,9 @@ pub enum SuperviseError {
     /// A setting does not take its value.
     #[error(transparent)]
     Setting(#[from] JournalError),
+    /// Events that were asked for cannot be had.
+    #[error(transparent)]
+    Events(#[from] InstanceError),
     /// A call of the system failed.
     #[error("{what}: {error}")]
     System {
@@ -109,6 +114,7 @@ pub fn supervise(
     watch.reading(witness);
     let stopped = watch.listen(witness);
     let ended = watch.end();
+    watch.traces.finish(&watch.clock, witness);
     tell_files(watch.clock.now(), witness);
     watch.reading(witness);
     Ok(outcome(stopped, ended, watch.said))
@@ -139,10 +145,12 @@ struct Watch<'a> {
     begin: Instant,
     /// Reason of the program's end, in its own words.
     said: Option<Option<(StopKind, String)>>,
+    traces: Traces,
 }
 
 impl<'a> Watch<'a> {
     fn start(job: &Job, limits: Limits<'a>, readings: Readings, mut command: Command) -> Result<Self, SuperviseError> {
+        let traces = Traces::start(&job.events)?;
         let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = pair.map_err(|error| failed("a socket")(error.into()))?;
         let clock = ClockFile::start().map_err(failed("a clock"))?;
@@ -156,7 +164,8 @@ impl<'a> Watch<'a> {
         send(&socket, &order, SendFlags::NOSIGNAL).map_err(|error| failed("the order")(error.into()))?;
         let every = Duration::from_nanos(job.every.get().max(1_000_000));
         let begin = Instant::now();
-        Ok(Self { limits, every, reserve: job.reserve, readings, clock, child, group, socket, begin, said: None })
+        let reserve = job.reserve;
+        Ok(Self { limits, every, reserve, readings, clock, child, group, socket, begin, said: None, traces })
     }
 
     /// Hands on messages until the program's end; what ended it from here.
@@ -169,6 +178,7 @@ impl<'a> Watch<'a> {
                 self.reading(witness);
                 next = (next + self.every).max(now);
             }
+            self.traces.take(&self.clock, witness);
             if let Some(harm) = self.harm() {
                 return Some(harm);
             }
@@ -210,6 +220,8 @@ impl<'a> Watch<'a> {
         }
         // A group that is gone needs no stop; the look is then at what it left.
         let _ = kill_process_group(self.group, Signal::STOP);
+        // Events of before have the clock of before.
+        self.traces.take(&self.clock, witness);
         if let Err(error) = self.clock.hold(|| witness.snapshot(name)) {
             witness.message(Message::Note(format!("the time of the snapshot {name} is part of the run: {error}")));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use order9_live::{Facts, Message, Sample, StopKind, Supervised, Unit};
+use order9_live::{Facts, Message, Sample, StopKind, Supervised, Traced, Unit};
 use order9_record as record;
 use order9_record::{Counter, Counters, Durations, Outcome, Phase, ProcFile, Run};
 use order9_units::{CounterMeaning, Nanos};
@@ -46,6 +46,7 @@ impl Collector {
                 let files = if at == Nanos::ZERO { &mut self.run.traces.begin } else { &mut self.run.traces.end };
                 files.push(ProcFile { path, content: text });
             }
+            Message::Events(events) => self.run.traces.events.extend(events.into_iter().map(event)),
             Message::Note(note) => self.run.notes.push(note),
             Message::Ended { at, times: (user, system), stop: _ } => {
                 self.last = self.last.max(at);
@@ -90,6 +91,7 @@ impl Collector {
             run.durations.elapsed = last;
         }
         run.samples.sort_by_key(|sample| sample.at);
+        run.traces.events.sort_by_key(|event| event.at);
         run.phases = whole(phases, &run.counters, run.durations.elapsed);
         run.outcome = outcome(end);
         if let Some(price) = clock_price {
@@ -148,6 +150,11 @@ fn once(notes: &mut Vec<String>) {
         seen.push(if count == 1 { note } else { format!("{note} ({count} times)") });
     }
     *notes = seen;
+}
+
+fn event(traced: Traced) -> record::Event {
+    let Traced { at, cpu, pid, comm, name, fields } = traced;
+    record::Event { at, cpu, comm: comm.into(), pid, name: name.into(), fields }
 }
 
 const fn unit_of(unit: Unit) -> record::Unit {

@@ -34,6 +34,12 @@ pub(crate) struct BenchArgs {
     pub(crate) every: Option<String>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
+    /// Keep the events of this tracepoint, mm_compaction_end for instance, from a tracefs instance of its own. May be given more than once.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) events: Vec<String>,
+    /// Keep no state of memory where the workload would have one: daemons of the kernel work on while it is looked at.
+    #[arg(long)]
+    pub(crate) no_snapshots: bool,
     /// Directory for files of the workload. [default: a tmpfs of its own, as on a machine without a disk]
     #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
     pub(crate) files: Option<PathBuf>,
@@ -102,6 +108,11 @@ Examples:
   order9 compare live lab";
 
 impl BenchArgs {
+    /// Whether the state of memory is kept where the workload asks for it.
+    pub(crate) fn keeps_snapshots(&self) -> bool {
+        self.output.is_some() && !self.no_snapshots
+    }
+
     /// The options that were given, each with its value.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let single = [(&self.threads, "--threads"), (&self.seeds, "--seeds"), (&self.every, "--every")];

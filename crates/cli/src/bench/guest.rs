@@ -60,7 +60,7 @@ impl Column {
         let saved = guest.save().map_err(usage)?;
         let (mut runs, mut snapshots) = (Vec::new(), Vec::new());
         for &seed in &plan.seeds {
-            let job = job(plan, &parameters, seed, args.output.is_some());
+            let job = job(plan, &parameters, seed, args.keeps_snapshots(), &args.events);
             let measured = in_guest(&saved, &job, &title, &notes)?;
             snapshots.extend(measured.files());
             runs.push(measured.run);
@@ -103,8 +103,14 @@ pub(crate) fn in_guest(saved: &Saved, job: &Job, title: &str, notes: &[String]) 
 }
 
 /// The job of a run with this seed in a guest, all of whose memory it may have.
-pub(crate) fn job(plan: &LivePlan, parameters: &Parameters, seed: u64, keeps_snapshots: bool) -> Job {
-    super::job(plan, parameters, Place { files: None, reserve: 0, keeps_snapshots }, seed)
+pub(crate) fn job(
+    plan: &LivePlan,
+    parameters: &Parameters,
+    seed: u64,
+    keeps_snapshots: bool,
+    events: &[String],
+) -> Job {
+    super::job(plan, parameters, Place { files: None, reserve: 0, keeps_snapshots, events }, seed)
 }
 
 /// A title for a kernel that no other column has.

@@ -48,7 +48,7 @@ fn facts_and_parameters(args: &BenchArgs, plan: &LivePlan) -> Result<(Facts, Par
 
 fn place<'a>(args: &'a BenchArgs, facts: &Facts) -> Place<'a> {
     let files = args.files.as_deref();
-    Place { files, reserve: reserve(args, facts).get(), keeps_snapshots: args.output.is_some() }
+    Place { files, reserve: reserve(args, facts).get(), keeps_snapshots: args.keeps_snapshots(), events: &args.events }
 }
 
 /// Memory that is left to others.

@@ -92,6 +92,8 @@ struct Place<'a> {
     /// Bytes that are left to others.
     reserve: u64,
     keeps_snapshots: bool,
+    /// Tracepoints whose events are kept.
+    events: &'a [String],
 }
 
 fn job(plan: &LivePlan, parameters: &Parameters, place: Place<'_>, seed: u64) -> Job {
@@ -104,6 +106,7 @@ fn job(plan: &LivePlan, parameters: &Parameters, place: Place<'_>, seed: u64) ->
         every: plan.sample_every,
         reserve: place.reserve,
         keeps_snapshots: place.keeps_snapshots,
+        events: place.events.to_vec(),
         journal: None,
     }
 }

@@ -10,7 +10,7 @@ use super::error::GuestError;
 
 /// Name of the first process' file.
 const INIT: &str = "order9-guest";
-/// Its folders in the tree where it is built, from the folder with the command.
+/// Folders of the first process in the tree where it is built, from the folder with the command.
 const BUILT: [&str; 2] = ["../x86_64-unknown-linux-musl/guest", "../../x86_64-unknown-linux-musl/guest"];
 
 /// The first process' file: beside the command, or where the tree has it that the command was built in.

@@ -40,7 +40,7 @@ impl Shape {
         self.nodes.iter().map(|node| node.cpus).sum()
     }
 
-    /// The same memory with one CPU, on the first node that had any.
+    /// Shape with the same memory and one CPU, on the first node that had any.
     #[must_use]
     pub fn with_one_cpu(mut self) -> Self {
         let first = self.nodes.iter().position(|node| node.cpus > 0).unwrap_or(0);
