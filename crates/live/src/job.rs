@@ -154,6 +154,7 @@ mod tests {
             every: Nanos::new(1),
             reserve: 0,
             keeps_snapshots: false,
+            events: Vec::new(),
             journal: None,
         };
         let facts = Facts { memory: 1, cpus: 1, nodes: vec![1], disk: None, available: 1, kernel: String::new() };
