@@ -167,13 +167,13 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         Ok(())
     }
 
-    /// Gives the block at `pfn` to the free lists of its pageblock's type, at the head.
+    /// Gives the block at `pfn` to the free lists of its pageblock's type, at the end that blocks given at boot go to.
     ///
     /// # Errors
     /// [`BuildError`] where the frames are not free to be given.
     pub fn assign_free(&mut self, pfn: Pfn, order: Order) -> Result<(), BuildError> {
         let idx = self.assign(pfn, order)?;
-        self.free_to_own_lists(idx, order);
+        self.free_to_own_lists_at(idx, order, Some(self.policy.moved_blocks));
         Ok(())
     }
 

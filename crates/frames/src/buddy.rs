@@ -18,17 +18,23 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     ///
     /// The caller has taken the block out of the class it was counted in.
     pub fn free_to_own_lists(&mut self, idx: Idx, order: Order) {
+        self.free_to_own_lists_at(idx, order, None);
+    }
+
+    /// Frees the `order` block at `idx` as [`free_to_own_lists`](Self::free_to_own_lists) does, but at a chosen end of the lists instead of
+    /// the one that the neighbours suggest.
+    pub fn free_to_own_lists_at(&mut self, idx: Idx, order: Order, end: Option<ListEnd>) {
         let own = self.blocks[idx.block()].migratetype;
         if order > Order::PAGEBLOCK {
             let upper = idx.plus(1 << Order::PAGEBLOCK.get());
             let other = self.blocks[upper.block()].migratetype;
             if own != other && (self.policy.fallback.freelist_hygiene || !self.types_may_merge(own, other)) {
-                self.free_to_buddy(idx, Order::PAGEBLOCK, own);
-                self.free_to_buddy(upper, Order::PAGEBLOCK, other);
+                self.free_to_buddy_at(idx, Order::PAGEBLOCK, own, end);
+                self.free_to_buddy_at(upper, Order::PAGEBLOCK, other, end);
                 return;
             }
         }
-        self.free_to_buddy(idx, order, own);
+        self.free_to_buddy_at(idx, order, own, end);
     }
 
     /// Frees the `order` block at `idx` to the lists of `mt`, merging it with its buddies as far as possible.
