@@ -3,7 +3,7 @@
 /// Longest part of a user's word that is compared or shown, in characters.
 const SHOWN: usize = 60;
 
-/// The name most like `word`, where one is like enough to be worth proposing.
+/// The name most like `word`, where one is like enough to be worth proposing; of names equally like, the one that begins more alike.
 #[must_use]
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(SHOWN).collect();
@@ -15,7 +15,8 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
         whole.max(0.9 * strsim::normalized_damerau_levenshtein(own, last))
     };
     let rated = names.into_iter().map(|name| (likeness(name), name));
-    let best = rated.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let alike = |name: &str| word.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+    let best = rated.max_by(|one, other| one.0.total_cmp(&other.0).then_with(|| alike(one.1).cmp(&alike(other.1))))?;
     (best.0 >= 0.6).then_some(best.1)
 }
 
@@ -47,6 +48,7 @@ mod tests {
         assert_eq!(nearest("watermark.boost_facter", NAMES), Some("watermark.boost_factor"));
         assert_eq!(nearest("boost_factor", NAMES), Some("watermark.boost_factor"));
         assert_eq!(nearest("pcp.moved_blocks", NAMES), Some("moved_blocks"));
+        assert_eq!(nearest("linux-5.00", ["linux-5.0", "linux-5.10"]), Some("linux-5.0"));
         assert_eq!(nearest("colour", NAMES), None);
         assert_eq!(nearest("", []), None);
     }
