@@ -14,7 +14,7 @@ mod bench;
 mod plot;
 mod run;
 
-pub(crate) use bench::{BenchArgs, CalibrateArgs, KernelArgs, ValidateArgs};
+pub(crate) use bench::{BenchArgs, CalibrateArgs, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use plot::PlotArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
 
@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Validate(Box<ValidateArgs>),
+    Fidelity(FidelityArgs),
     Calibrate(Box<CalibrateArgs>),
     /// Name or fetch kernels to run on: Debian's, from the mirror that this machine's apt has.
     #[command(subcommand)]

@@ -11,6 +11,7 @@ mod calibrate;
 mod capture;
 mod compare;
 mod failure;
+mod fidelity;
 mod info;
 mod inspect;
 mod kernels;
@@ -71,6 +72,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::Fidelity(args) => fidelity::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Kernels(command) => kernels::run(&command),
         Command::Program { clock } => bench::program(&clock),

@@ -51,12 +51,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// The experiment that the arguments ask for.
 fn asked(args: &RunArgs) -> Result<Named, Failure> {
+    named(args.what.as_deref().unwrap_or_default(), args.case.as_deref(), args.chosen())
+}
+
+/// Experiment or cases called `what`, or one `case` of them, with the options that were given.
+pub(crate) fn named<'a>(
+    what: &str,
+    case: Option<&str>,
+    chosen: impl Iterator<Item = (&'static str, &'a str)>,
+) -> Result<Named, Failure> {
     let refused = |error: order9_lab::scenario::ScenarioError| Failure::Usage(error.to_string());
-    let mut named = Named::read(args.what.as_deref().unwrap_or_default()).map_err(refused)?;
-    if let Some(case) = &args.case {
+    let mut named = Named::read(what).map_err(refused)?;
+    if let Some(case) = case {
         named = Named::One(Box::new(named.case(case).map_err(refused)?));
     }
-    for (option, text) in args.chosen() {
+    for (option, text) in chosen {
         named.argument(option, text).map_err(refused)?;
     }
     Ok(named)

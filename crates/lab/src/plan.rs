@@ -50,6 +50,9 @@ pub struct Plan {
     pub settings: Settings,
     /// Seeds, at least one.
     pub seeds: Vec<u64>,
+    /// Whether all seeds start from the very same memory, lists included, as runs do that resume from one saved machine. Otherwise the order
+    /// of lists differs, as between two boots.
+    pub same_lists: bool,
     /// Decisions that the plan made by itself and that the user must know: one sentence each.
     pub notes: Vec<String>,
     /// Interval between readings of the counters, in virtual time; not zero.

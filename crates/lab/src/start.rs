@@ -120,7 +120,8 @@ impl Origin {
     fn set_up(&self, plan: &Plan, cell: Cell) -> Result<SetUp, PlanError> {
         let policy = &plan.policies[cell.policy];
         let (mut mm, captured) = self.engine(plan, cell)?;
-        Variation::of(cell.seed).order_lists(&mut mm);
+        let lists = if plan.same_lists { Variation::PLAIN } else { cell.seed };
+        Variation::of(lists).order_lists(&mut mm);
         let boot_log = plan.cmdline.boot(&mut mm);
         let mut pools = Vec::new();
         for (name, value) in plan.settings.iter().chain(plan.own_settings.get(&policy.name).into_iter().flatten()) {

@@ -17,6 +17,9 @@ pub(crate) struct BenchArgs {
     /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
     #[arg(value_name = "WORKLOAD|SCENARIO", allow_hyphen_values = true)]
     pub(crate) what: String,
+    /// One case of a scenario file that holds cases.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
     /// A parameter of the workload.
     #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub(crate) parameters: Vec<String>,
@@ -62,7 +65,6 @@ pub(crate) struct BenchArgs {
     pub(crate) shown: ShownArgs,
 }
 
-/// Kernels of virtual machines.
 /// Measure what memory work costs on this host, as root, or on a kernel of choice in a virtual machine.
 ///
 /// Prints every measurement with its spread, the prices of the lab's cost model that follow, and sums of prices beside what was measured
@@ -82,6 +84,7 @@ pub(crate) struct CalibrateArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Kernels of virtual machines.
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
     /// Run on this kernel in a virtual machine, instead of this host's: a bzImage by a path with a /, or one that `order9 kernels fetch`
@@ -126,14 +129,18 @@ impl BenchArgs {
 
 /// Run a workload on real kernels and in the lab from the same memory, and judge each quantity.
 ///
-/// A kernel is booted once and its whole machine saved. Every real run resumes from that state, and the lab starts from its memory map, with
-/// the same parameters, settings and seeds. Exit status 1 where a quantity is outside its goal.
+/// A kernel of choice is booted once in a virtual machine and the whole machine saved. Every real run resumes from that state, and the lab
+/// starts from its memory map, with the same parameters, settings and seeds. Without --kernel this host's kernel is judged, as root. Exit
+/// status 1 where a quantity is outside its goal.
 #[derive(Debug, Args)]
 #[command(after_help = VALIDATE_EXAMPLES)]
 pub(crate) struct ValidateArgs {
     /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
     #[arg(value_name = "WORKLOAD|SCENARIO", allow_hyphen_values = true)]
     pub(crate) what: String,
+    /// One case of a scenario file that holds cases; otherwise each of them is judged.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
     /// Number of real runs of each kernel, and of runs of the lab.
@@ -168,7 +175,8 @@ pub(crate) struct ValidateArgs {
 const VALIDATE_EXAMPLES: &str = "\
 Examples:
   order9 validate hugealloc --kernel linux-6.1 --kernel linux-6.12 --param driver=advised --runs 5
-  order9 validate thpscale --kernel ./bzImage --machine small.toml -o checked";
+  order9 validate thpscale --kernel ./bzImage --machine small.toml -o checked
+  order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked";
 
 impl ValidateArgs {
     /// The options that were given, each with its value.
@@ -179,4 +187,18 @@ impl ValidateArgs {
             several.into_iter().flat_map(|(texts, option)| texts.iter().map(move |text| (option, text.as_str())));
         several.chain(threads)
     }
+}
+
+/// Put the verdicts of many `order9 validate` together: what is good enough, and every quantity outside its goal with its cause, as Markdown.
+#[derive(Debug, Args)]
+pub(crate) struct FidelityArgs {
+    /// Files fidelity.json, as `order9 validate -o` writes them.
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// File with causes that have been found: [[cause]] with title, text and the quantities, kernels and experiments that it explains.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) causes: Option<PathBuf>,
+    /// Sentences on when and where the experiments ran.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) origin: String,
 }

@@ -1,13 +1,13 @@
 //! `order9 bench`: a workload on a real kernel, this host's or those of guests.
 
 pub(crate) mod guest;
-mod here;
+pub(crate) mod here;
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use order9_lab::scenario::{LivePlan, Named};
+use order9_lab::scenario::LivePlan;
 use order9_lab::{counter_meaning, live_inputs};
 use order9_live::{Facts, Job, WireValue, own_meaning};
 use order9_record::{Existing, Experiment, ExtraFile, Machine, Run, Target};
@@ -18,7 +18,7 @@ use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::Results;
-use crate::run::{command, ended, refused};
+use crate::run::{command, ended, named, refused};
 
 /// Runs on real kernels, a column for each.
 struct Measured {
@@ -65,23 +65,15 @@ pub(crate) fn program(clock: &Path) -> Result<(), Failure> {
 }
 
 fn plan(args: &BenchArgs) -> Result<LivePlan, Failure> {
-    live_plan(&args.what, args.chosen())
-}
-
-/// The experiment on a real kernel that these words and options ask for.
-pub(crate) fn live_plan<'a>(
-    what: &str,
-    chosen: impl Iterator<Item = (&'static str, &'a str)>,
-) -> Result<LivePlan, Failure> {
-    let refused = |error: order9_lab::scenario::ScenarioError| Failure::Usage(error.to_string());
-    let mut named = Named::read(what).map_err(refused)?;
-    for (option, text) in chosen {
-        named.argument(option, text).map_err(refused)?;
-    }
-    match named {
-        Named::One(scenario) => scenario.live(command()).map_err(refused),
-        Named::Cases(_) => Err(Failure::Usage(format!("{what} holds cases, expected one experiment"))),
-    }
+    let named = named(&args.what, args.case.as_deref(), args.chosen())?;
+    let plans = named.live(&command()).map_err(|error| Failure::Usage(error.to_string()))?;
+    let [(_, plan)]: [_; 1] = plans.try_into().map_err(|_| {
+        Failure::Usage(format!(
+            "{} holds cases, expected one experiment; --case NAME makes one of them that",
+            args.what
+        ))
+    })?;
+    Ok(plan)
 }
 
 /// Place where a program runs, with its limits there.

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 
 use super::error::{Problem, Said};
 use super::text::{self, is_table};
-use super::{Asked, Scenario, ScenarioError, value};
+use super::{Asked, LivePlan, Scenario, ScenarioError, value};
 use crate::cases::CaseTable;
 use crate::plan::Plan;
 
@@ -118,6 +118,24 @@ impl Cases {
             }
         }
         Ok(rows)
+    }
+}
+
+impl Named {
+    /// The experiments for a real kernel, each with the name of its case; an experiment that is no case has none. `command` is the command
+    /// line that asked.
+    ///
+    /// # Errors
+    /// As [`Scenario::live`].
+    pub fn live(self, command: &[String]) -> Result<Vec<(Option<String>, LivePlan)>, ScenarioError> {
+        match self {
+            Self::One(scenario) => Ok(vec![(None, scenario.live(command.to_vec())?)]),
+            Self::Cases(Cases(cases)) => {
+                let plan =
+                    |case: Case| Ok((Some(case.name.clone()), case.on(case.machines.first()).live(command.to_vec())?));
+                cases.into_iter().map(plan).collect()
+            }
+        }
     }
 }
 

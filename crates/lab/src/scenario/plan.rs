@@ -65,6 +65,7 @@ impl Scenario {
             settings,
             seeds,
             notes: few.into_iter().chain(unknown).collect(),
+            same_lists: false,
             sample_finely: self.every.is_none(),
             sample_every: self.every.unwrap_or(self.workload.spec().counters_every),
             check_every: self.check_every,

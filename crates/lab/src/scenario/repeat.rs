@@ -75,6 +75,7 @@ pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError
         seeds: inputs.seeds.clone(),
         notes: Vec::new(),
         sample_every: every(inputs)?,
+        same_lists: false,
         sample_finely: inputs.recorded.finely,
         check_every: NonZeroU64::new(inputs.recorded.check_every),
         trace: scenario.events,

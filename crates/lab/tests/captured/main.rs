@@ -86,6 +86,7 @@ fn plan(workload: Workload, memory: Memory, policy: &str) -> Plan {
             .collect(),
         seeds: vec![1],
         sample_every: workload.spec().counters_every,
+        same_lists: false,
         notes: Vec::new(),
         sample_finely: false,
         check_every: None,

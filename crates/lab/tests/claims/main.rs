@@ -47,6 +47,7 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
         seeds: vec![1],
         notes: Vec::new(),
         sample_every: workload.spec().counters_every,
+        same_lists: false,
         sample_finely: false,
         check_every: None,
         trace: TraceKinds::NONE,

@@ -188,6 +188,7 @@ fn plan(workload: Workload) -> Plan {
         seeds: vec![1, 2],
         notes: Vec::new(),
         sample_every: workload.spec().counters_every,
+        same_lists: false,
         sample_finely: false,
         check_every: None,
         trace: TraceKinds::NONE,

@@ -1,0 +1,73 @@
+//! A kernel in a guest, which boots once; each run resumes from its saved state.
+
+use order9_lab::scenario::LivePlan;
+use order9_record::{Machine, Run};
+use order9_referee::guest::{Accel, GuestSpec, Saved};
+use order9_snapshot::Snapshot;
+use order9_workloads::{Facts, Parameters};
+
+use super::{Referee, usage};
+use crate::bench::guest::{Booted, in_guest, job, title};
+use crate::bench::machine;
+use crate::failure::Failure;
+
+/// A saved guest.
+pub(super) struct Guests {
+    title: String,
+    facts: order9_live::Facts,
+    notes: Vec<String>,
+    accel: Accel,
+    start: Snapshot,
+    saved: Saved,
+}
+
+impl Guests {
+    /// Boots the guest, maps its memory and saves it. Its title differs from those of `others`.
+    pub(super) fn boot(spec: &GuestSpec, deterministic: bool, others: &[String]) -> Result<Self, Failure> {
+        let Booted { mut guest, facts, notes } = Booted::new(spec, deterministic)?;
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let (title, accel) = (title(&facts.kernel, &others), guest.accel());
+        let start = guest.map().map_err(usage)?;
+        let saved = guest.save().map_err(usage)?;
+        Ok(Self { title, facts, notes, accel, start, saved })
+    }
+}
+
+impl Referee for Guests {
+    fn title(&self) -> String {
+        self.title.clone()
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.for_workloads()
+    }
+
+    fn machine(&self) -> Machine {
+        machine("guest", &self.facts)
+    }
+
+    fn time_is_real(&self, has_prices: bool) -> bool {
+        match self.accel {
+            Accel::Kvm => true,
+            // Counted instructions are a time like any other to a lab that has the prices of such a guest.
+            Accel::Counted => has_prices,
+            Accel::Tcg => false,
+        }
+    }
+
+    fn starts_alike(&self) -> bool {
+        true
+    }
+
+    fn start(&mut self) -> Result<Snapshot, Failure> {
+        Ok(self.start.clone())
+    }
+
+    fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
+        let run = |&seed: &u64| {
+            let job = job(plan, parameters, seed, false, &[]);
+            Ok(in_guest(&self.saved, &job, &self.title, &self.notes)?.run)
+        };
+        plan.seeds.iter().map(run).collect()
+    }
+}

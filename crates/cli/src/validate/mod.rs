@@ -1,0 +1,160 @@
+//! `order9 validate`: real kernels and the lab from the same memory, side by side.
+
+mod guests;
+mod in_lab;
+mod place;
+mod this_host;
+
+use order9_lab::scenario::LivePlan;
+use order9_lab::{Fidelity, Sides, fidelity, live_inputs};
+use order9_record::{Experiment, Machine, Outcome, Run};
+use order9_snapshot::Snapshot;
+use order9_workloads::{Facts, Parameters};
+use serde::Serialize;
+
+use crate::args::ValidateArgs;
+use crate::bench::guest::specs;
+use crate::failure::Failure;
+use crate::output::{print, print_json, say};
+use crate::run::{command, named};
+use guests::Guests;
+use place::Place;
+use this_host::ThisHost;
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// A real kernel, whose runs start from memory that the lab can start from too.
+trait Referee {
+    /// Title of its column.
+    fn title(&self) -> String;
+    /// Its machine, for workloads.
+    fn facts(&self) -> Facts;
+    /// Its machine, for manifests.
+    fn machine(&self) -> Machine;
+    /// Whether times can be compared with those of a lab with the default prices, or with prices that were chosen.
+    fn time_is_real(&self, has_prices: bool) -> bool;
+    /// Whether all runs start from the very same memory, lists included.
+    fn starts_alike(&self) -> bool;
+    /// Memory from which the next runs start.
+    fn start(&mut self) -> Result<Snapshot, Failure>;
+    /// All runs of the plan.
+    fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure>;
+}
+
+/// An experiment with its name.
+struct Asked {
+    name: String,
+    plan: LivePlan,
+}
+
+/// Verdicts for programs.
+#[derive(Serialize)]
+struct Json<'a> {
+    experiments: &'a [Fidelity],
+}
+
+/// Judges every experiment under every kernel, prints a table for each, and stores what was asked for.
+pub(crate) fn run(args: &ValidateArgs) -> Result<(), Failure> {
+    let mut session = Session { args, asked: asked(args)?, place: Place::new(args)?, judged: Vec::new() };
+    if args.kernels.kernels.is_empty() {
+        let mut host = ThisHost::open()?;
+        let judged = session.judge(&mut host);
+        host.close()?;
+        judged?;
+    }
+    for spec in specs(&args.kernels)? {
+        let others = session.titles();
+        session.judge(&mut Guests::boot(&spec, args.kernels.deterministic, &others)?)?;
+    }
+    session.end()
+}
+
+fn asked(args: &ValidateArgs) -> Result<Vec<Asked>, Failure> {
+    let plans = named(&args.what, args.case.as_deref(), args.chosen())?.live(&command()).map_err(usage)?;
+    let asked = plans.into_iter().map(|(case, plan)| {
+        let name = case.unwrap_or_else(|| plan.workload.name().to_owned());
+        Asked { name, plan: LivePlan { seeds: (1..=args.runs).collect(), ..plan } }
+    });
+    Ok(asked.collect())
+}
+
+/// Experiments, and the verdicts so far.
+struct Session<'a> {
+    args: &'a ValidateArgs,
+    asked: Vec<Asked>,
+    place: Place,
+    judged: Vec<Fidelity>,
+}
+
+impl Session<'_> {
+    fn titles(&self) -> Vec<String> {
+        self.judged.iter().map(|fidelity| fidelity.kernel.clone()).collect()
+    }
+
+    /// Holds the lab against a kernel in every experiment.
+    fn judge(&mut self, referee: &mut impl Referee) -> Result<(), Failure> {
+        for asked in &self.asked {
+            let start = referee.start()?;
+            if let Some(missing) = missing_setting(&asked.plan, &start) {
+                say(&format!("order9: SKIPPED: {} under {}: there is no {missing}\n", asked.name, referee.title()))?;
+                continue;
+            }
+            let fidelity = self.one(referee, asked, &start)?;
+            if !self.args.json {
+                print(&format!("{fidelity}\n"))?;
+            }
+            self.judged.push(fidelity);
+            self.place.keep(&Json { experiments: &self.judged })?;
+        }
+        Ok(())
+    }
+
+    /// One experiment under one kernel.
+    fn one(&self, referee: &impl Referee, asked: &Asked, start: &Snapshot) -> Result<Fidelity, Failure> {
+        let Asked { name, plan } = asked;
+        let parameters = plan.parameters(&referee.facts()).map_err(usage)?;
+        let folder = self.place.folder(&referee.title(), name)?;
+        let start = folder.keep_start(start)?;
+        let real = referee.runs(plan, &parameters)?;
+        whole(&real)?;
+        let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, referee.starts_alike())?;
+        let lab = in_lab::run(&lab_plan)?;
+        whole(&lab.runs)?;
+        let time_is_real = referee.time_is_real(self.args.prices.is_some());
+        let sides = Sides { real: &real, lab: &lab.runs, time_is_real };
+        let fidelity = fidelity(name, plan.workload, sides);
+        let inputs = live_inputs(plan, &parameters, referee.machine(), &[&referee.title()]);
+        folder.keep_runs("real", &Experiment::new(inputs, real))?;
+        folder.keep_runs("lab", &lab)?;
+        Ok(fidelity)
+    }
+
+    /// Prints what is left to be printed, and says whether everything is good enough.
+    fn end(&self) -> Result<(), Failure> {
+        if self.args.json {
+            print_json(&Json { experiments: &self.judged })?;
+        }
+        let (all, good) = self.judged.iter().map(Fidelity::score).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        if good == all {
+            Ok(())
+        } else {
+            Err(Failure::Short(format!("{} of {all} quantities are outside their goals", all - good)))
+        }
+    }
+}
+
+/// A setting of the plan that the kernel whose memory this is does not have.
+fn missing_setting(plan: &LivePlan, start: &Snapshot) -> Option<&'static str> {
+    plan.paths().map(|(path, _)| path).find(|&path| !start.settings.contains_key(path))
+}
+
+/// Refuses to judge runs that broke off: they did less than others.
+fn whole(runs: &[Run]) -> Result<(), Failure> {
+    let broken = runs.iter().find(|run| run.outcome != Outcome::Completed);
+    broken.map_or(Ok(()), |run| {
+        let why = run.outcome.message().unwrap_or_default();
+        Err(usage(format!("{}, run {}: {why}", run.policy, run.seed)))
+    })
+}

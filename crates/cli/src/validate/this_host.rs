@@ -1,0 +1,57 @@
+//! The kernel of this host. Its runs follow each other, so that each starts from memory as the one before has left it; the lab starts from
+//! the memory before the first.
+
+use order9_lab::scenario::LivePlan;
+use order9_record::{Machine, Run};
+use order9_snapshot::Snapshot;
+use order9_workloads::{Facts, Parameters};
+
+use super::Referee;
+use crate::bench::here::{Host, HostOptions};
+use crate::bench::machine;
+use crate::failure::Failure;
+use crate::source::{Wish, capture_quietly};
+
+/// This host.
+pub(super) struct ThisHost(Host);
+
+impl ThisHost {
+    pub(super) fn open() -> Result<Self, Failure> {
+        Host::open(HostOptions::default()).map(Self)
+    }
+
+    /// Puts every setting back.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        self.0.close()
+    }
+}
+
+impl Referee for ThisHost {
+    fn title(&self) -> String {
+        self.0.title()
+    }
+
+    fn facts(&self) -> Facts {
+        self.0.facts().for_workloads()
+    }
+
+    fn machine(&self) -> Machine {
+        machine("live", self.0.facts())
+    }
+
+    fn time_is_real(&self, _: bool) -> bool {
+        true
+    }
+
+    fn starts_alike(&self) -> bool {
+        false
+    }
+
+    fn start(&mut self) -> Result<Snapshot, Failure> {
+        capture_quietly(None, Wish { full_release: true, prices: false })
+    }
+
+    fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
+        self.0.measure(plan, parameters).map(|measured| measured.runs)
+    }
+}
