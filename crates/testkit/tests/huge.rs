@@ -9,7 +9,7 @@ use order9_testkit::nodes::Random;
 
 /// Runs that a test makes; `PROPTEST_CASES` asks for more.
 fn cases() -> u64 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(16)
 }
 
 /// Everything in random order: whatever happens, every law holds after every step, and every page reads as what was last

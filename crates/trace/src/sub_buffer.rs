@@ -23,7 +23,7 @@ const TIME_STAMP: u32 = 31;
 pub enum Lost {
     /// None.
     None,
-    /// So many.
+    /// Number of them.
     Some(u64),
     /// Some; the kernel had no room to say how many.
     Unknown,
