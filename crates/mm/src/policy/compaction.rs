@@ -67,6 +67,8 @@ pub struct CompactionPolicy {
     pub gives_way: bool,
     /// Frames that were jumped over count as scanned. 6.4+.
     pub scan_counts_jumps: bool,
+    /// All frames of a free block that is taken count as scanned. 6.0+.
+    pub scan_counts_taken: bool,
     /// Pages are unmapped together, flushed once and moved together, in batches of up to 512. 6.3+.
     pub batched_migrate: bool,
     /// Failed runs double the requests that skip the next, up to two to this power.
@@ -215,6 +217,7 @@ impl Default for CompactionPolicy {
             works_ahead: false,
             gives_way: false,
             scan_counts_jumps: false,
+            scan_counts_taken: false,
             batched_migrate: false,
             defer_cap: 6,
             defer_remote_cap: 6,

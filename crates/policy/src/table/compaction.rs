@@ -225,6 +225,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "all frames of a block that is jumped over count as scanned", "6.4+"
     ),
     flag!(
+        compaction.scan_counts_taken,
+        "Whether all frames of a free block that is taken count as scanned",
+        off: "a free block that is taken counts as one scanned frame", "up to 5.19",
+        on: "all frames of a free block that is taken count as scanned", "6.0+"
+    ),
+    flag!(
         compaction.batched_migrate,
         "Whether pages are unmapped together and flushed once",
         off: "pages are moved one by one", "up to 6.2",

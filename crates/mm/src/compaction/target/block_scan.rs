@@ -21,20 +21,23 @@ impl Compaction {
         stride: u64,
         phys: &mut PhysMem<impl Tracer>,
     ) -> Pfn {
-        let (mut at, mut scanned, mut isolated, mut locked) = (start, 0, 0, false);
+        let (mut at, mut visited, mut isolated, mut locked) = (start, 0, 0, false);
+        // Frames that count as scanned, beside one for each step.
+        let mut beside = 0;
         while at < end {
             let idx = phys.frames.at(at);
             let word = phys.frames.word(idx);
-            scanned += 1;
+            visited += 1;
             if stride == 1 && word.is_used_alone() {
                 let used = phys.frames.table().leading(idx, end - at, |word| word.is_used_alone());
-                scanned += used.get() - 1;
+                visited += used.get() - 1;
                 at += used;
                 continue;
             }
             if !word.is_free() {
-                let compound = word.is_allocated();
-                at += Pages::new(if compound { word.frames() - 1 } else { 0 } + stride);
+                let jumped = if word.is_allocated() { word.frames() - 1 } else { 0 };
+                beside += if phys.policy.compaction.scan_counts_jumps { jumped } else { 0 };
+                at += Pages::new(jumped + stride);
                 continue;
             }
             if !locked {
@@ -45,6 +48,7 @@ impl Compaction {
             }
             let Some(frames) = phys.hold_targets(run, idx, word) else { break };
             isolated += frames;
+            beside += if phys.policy.compaction.scan_counts_taken { frames - 1 } else { 0 };
             if run.has_enough_targets() {
                 at += Pages::new(frames);
                 break;
@@ -52,12 +56,13 @@ impl Compaction {
             at += Pages::new(frames - 1 + stride);
         }
         at = at.min(end);
+        let scanned = visited + beside;
         run.totals.free_scanned += scanned;
         phys.counters.compact_isolated += isolated;
         if locked {
-            phys.frames.work_mut().locked.frames_scanned += scanned;
+            phys.frames.work_mut().locked.frames_scanned += visited;
         } else {
-            phys.work.scanned_unlocked += scanned;
+            phys.work.scanned_unlocked += visited;
         }
         if at == end && isolated == 0 && !phys.policy.compaction.free_cursor_slow {
             self.skip.set(phys.frames.at(start).block(), true);

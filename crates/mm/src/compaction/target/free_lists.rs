@@ -50,12 +50,13 @@ pub(super) fn fast_isolate_freepages<T: Tracer>(
     };
     let found = search_orders(phys, run, order, &mut search);
     note_highest(phys, compaction, run, search.highest);
-    run.totals.free_scanned += search.visited;
+    let taken = found.map_or(0, |(_, frames)| frames);
+    let scanned = search.visited + if phys.policy.compaction.scan_counts_taken { taken } else { 0 };
+    run.totals.free_scanned += scanned;
     phys.frames.work_mut().locked.list_nodes_visited += search.visited;
     phys.trace(|| {
         let range = PfnRange::new(search.min.min(run.free_pfn), run.free_pfn);
-        let taken = found.map_or(0, |(_, frames)| frames);
-        Event::Compaction(CompactEvent::FastIsolateFreepages { range, scanned: search.visited, taken })
+        Event::Compaction(CompactEvent::FastIsolateFreepages { range, scanned, taken })
     });
     match found {
         Some((idx, frames)) => scan_around(phys, compaction, run, phys.frames.pfn(idx), frames),
