@@ -29,9 +29,9 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 trait Referee {
     /// Title of its column.
     fn title(&self) -> String;
-    /// Its machine, for workloads.
+    /// Machine of the kernel, for workloads.
     fn facts(&self) -> Facts;
-    /// Its machine, for manifests.
+    /// Machine of the kernel, for manifests.
     fn machine(&self) -> Machine;
     /// Whether times can be compared with those of a lab with the default prices, or with prices that were chosen.
     fn time_is_real(&self, has_prices: bool) -> bool;
@@ -57,7 +57,8 @@ struct Json<'a> {
 
 /// Judges every experiment under every kernel, prints a table for each, and stores what was asked for.
 pub(crate) fn run(args: &ValidateArgs) -> Result<(), Failure> {
-    let mut session = Session { args, asked: asked(args)?, place: Place::new(args)?, judged: Vec::new() };
+    let mut session =
+        Session { args, asked: asked(args)?, place: Place::new(args)?, judged: Vec::new(), broken: Vec::new() };
     if args.kernels.kernels.is_empty() {
         let mut host = ThisHost::open()?;
         let judged = session.judge(&mut host);
@@ -86,6 +87,8 @@ struct Session<'a> {
     asked: Vec<Asked>,
     place: Place,
     judged: Vec<Fidelity>,
+    /// Experiments that broke off.
+    broken: Vec<String>,
 }
 
 impl Session<'_> {
@@ -101,7 +104,14 @@ impl Session<'_> {
                 say(&format!("order9: SKIPPED: {} under {}: there is no {missing}\n", asked.name, referee.title()))?;
                 continue;
             }
-            let fidelity = self.one(referee, asked, &start)?;
+            let fidelity = match self.one(referee, asked, &start)? {
+                Ok(fidelity) => fidelity,
+                Err(broken) => {
+                    say(&format!("order9: {}: {broken}\n", asked.name))?;
+                    self.broken.push(format!("{} under {}", asked.name, referee.title()));
+                    continue;
+                }
+            };
             if !self.args.json {
                 print(&format!("{fidelity}\n"))?;
             }
@@ -111,30 +121,42 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// One experiment under one kernel.
-    fn one(&self, referee: &impl Referee, asked: &Asked, start: &Snapshot) -> Result<Fidelity, Failure> {
+    /// One experiment under one kernel; an error of its own where a run broke off, which has done less than others.
+    fn one(
+        &self,
+        referee: &impl Referee,
+        asked: &Asked,
+        start: &Snapshot,
+    ) -> Result<Result<Fidelity, String>, Failure> {
         let Asked { name, plan } = asked;
         let parameters = plan.parameters(&referee.facts()).map_err(usage)?;
         let folder = self.place.folder(&referee.title(), name)?;
         let start = folder.keep_start(start)?;
         let real = referee.runs(plan, &parameters)?;
-        whole(&real)?;
+        if let Some(broken) = broken(&real) {
+            return Ok(Err(broken));
+        }
         let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, referee.starts_alike())?;
         let lab = in_lab::run(&lab_plan)?;
-        whole(&lab.runs)?;
+        if let Some(broken) = broken(&lab.runs) {
+            return Ok(Err(broken));
+        }
         let time_is_real = referee.time_is_real(self.args.prices.is_some());
         let sides = Sides { real: &real, lab: &lab.runs, time_is_real };
         let fidelity = fidelity(name, plan.workload, sides);
         let inputs = live_inputs(plan, &parameters, referee.machine(), &[&referee.title()]);
         folder.keep_runs("real", &Experiment::new(inputs, real))?;
         folder.keep_runs("lab", &lab)?;
-        Ok(fidelity)
+        Ok(Ok(fidelity))
     }
 
     /// Prints what is left to be printed, and says whether everything is good enough.
     fn end(&self) -> Result<(), Failure> {
         if self.args.json {
             print_json(&Json { experiments: &self.judged })?;
+        }
+        if !self.broken.is_empty() {
+            return Err(usage(format!("not judged, since a run broke off: {}", self.broken.join(", "))));
         }
         let (all, good) = self.judged.iter().map(Fidelity::score).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         if good == all {
@@ -150,11 +172,8 @@ fn missing_setting(plan: &LivePlan, start: &Snapshot) -> Option<&'static str> {
     plan.paths().map(|(path, _)| path).find(|&path| !start.settings.contains_key(path))
 }
 
-/// Refuses to judge runs that broke off: they did less than others.
-fn whole(runs: &[Run]) -> Result<(), Failure> {
-    let broken = runs.iter().find(|run| run.outcome != Outcome::Completed);
-    broken.map_or(Ok(()), |run| {
-        let why = run.outcome.message().unwrap_or_default();
-        Err(usage(format!("{}, run {}: {why}", run.policy, run.seed)))
-    })
+/// Reason of the first run that did not come to its end.
+fn broken(runs: &[Run]) -> Option<String> {
+    let run = runs.iter().find(|run| run.outcome != Outcome::Completed)?;
+    Some(format!("{}, run {}: {}", run.policy, run.seed, run.outcome.message().unwrap_or_default()))
 }
