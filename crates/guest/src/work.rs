@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use order9_live::{FromGuest, Limits, Message, ToGuest, Witness, read_facts, read_frame, supervise, write_frame};
+use order9_live::{
+    FromGuest, Limits, Message, ToGuest, Witness, pause_of_phase, read_facts, read_frame, supervise, write_frame,
+};
 
 use crate::console::say;
 use crate::{calibration, maps, port};
@@ -34,6 +36,7 @@ pub(crate) fn serve() -> Result<(), String> {
             ToGuest::Calibrate(rounds) => tell(&mut port, &FromGuest::Calibrated(calibration::measure(rounds)))?,
             ToGuest::Run(job) => {
                 let mut answers = Answers { port: &mut port, waiting: Vec::new() };
+                std::thread::sleep(pause_of_phase(job.seed));
                 let limits = Limits { interrupted: &AtomicBool::new(false), guards_machine: false, time: None };
                 let mut command = Command::new("/proc/self/exe");
                 command.arg(PROGRAM);
