@@ -14,8 +14,8 @@ const FRESH: Nanos = Nanos::new(1_000_000);
 pub(crate) struct Translations(Cell<Option<(Nanos, u64)>>);
 
 impl Kernel {
-    /// CPUs that may hold a translation of a page that programs have mapped: as many as its program has threads. Of whom a
-    /// page is, is not asked: it is the mean over all pages.
+    /// CPUs beside that of the caller that may hold a translation of a page that programs have mapped: as many as its program has
+    /// threads. Of whom a page is, is not asked: it is the mean over all pages.
     pub(crate) fn translating_cpus(&self) -> u64 {
         let now = self.handle.now();
         match self.translations.0.get() {
@@ -39,6 +39,7 @@ impl Kernel {
             })
         });
         // At least one: the CPU that ran the program last.
-        (places + pages / 2).checked_div(pages).unwrap_or(0)
+        let cpus = (places + pages / 2).checked_div(pages).unwrap_or(0);
+        cpus.min(self.cpus.len() as u64 - 1)
     }
 }
