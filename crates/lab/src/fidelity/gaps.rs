@@ -1,4 +1,4 @@
-//! What experiments leave to be explained: every quantity outside its goal, with its cause where somebody has found it, as a page.
+//! Gaps that experiments leave to be explained: every quantity outside its goal, with its cause where somebody has found it, as a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
