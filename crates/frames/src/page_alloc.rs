@@ -201,6 +201,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     #[inline]
     fn serve_from(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
         let Request { order, cpu, .. } = search.request;
+        self.note_below_high(search, id, flags);
         let zone = &mut self.zones[id.index()];
         self.work.zones_checked += 1;
         let quick = order == Order::ZERO && zone.quick_test(search.class, flags, &self.policy);

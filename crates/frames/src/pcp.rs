@@ -24,8 +24,12 @@ pub struct Pcp {
     high_min: u64,
     high_max: u64,
     batch: u64,
-    /// Doubles what a full list gives back while frees go on without allocations.
+    /// Doublings of what a full list gives back while frees go on without allocations. 5.14 to 6.6.
     free_factor: u8,
+    /// Doublings of what a refill takes while allocations go on without frees. 6.7+.
+    refill_factor: u8,
+    /// Pages freed in a row; each allocation halves it. 6.7+.
+    freed: u64,
 }
 
 impl Pcp {
@@ -33,7 +37,17 @@ impl Pcp {
     pub const NONE: Self = Self::new(Idx(0));
 
     pub(crate) const fn new(first_list: Idx) -> Self {
-        Self { first_list: first_list.0, count: 0, high: 0, high_min: 0, high_max: 0, batch: 1, free_factor: 0 }
+        Self {
+            first_list: first_list.0,
+            count: 0,
+            high: 0,
+            high_min: 0,
+            high_max: 0,
+            batch: 1,
+            free_factor: 0,
+            refill_factor: 0,
+            freed: 0,
+        }
     }
 
     /// Pages on the lists.
@@ -66,6 +80,7 @@ impl Pcp {
         let idx = frames.pop_head(self.list(n))?;
         self.count -= order.pages().get();
         self.free_factor >>= 1;
+        self.freed >>= 1;
         Some(idx)
     }
 
@@ -74,6 +89,7 @@ impl Pcp {
     pub(crate) fn push<S: Storage>(&mut self, frames: &mut FrameTable<S>, n: usize, idx: Idx, order: Order) -> bool {
         frames.push_head(self.list(n), idx);
         self.count += order.pages().get();
+        self.note_freed(order.pages().get());
         self.count >= self.high
     }
 
@@ -93,16 +109,6 @@ impl Pcp {
             PcpHigh::AutoTuned | PcpHigh::LowMark => (shared, shared),
         };
         self.high = self.high_min;
-    }
-
-    /// Blocks to return after a free made the lists too full, in pages.
-    fn surplus(&mut self) -> u64 {
-        let most = self.high.saturating_sub(self.batch).max(self.batch);
-        let pages = (self.batch << self.free_factor).min(most);
-        if pages < most {
-            self.free_factor += 1;
-        }
-        pages
     }
 }
 
@@ -194,12 +200,9 @@ impl<W: Watch, S: Storage> Frames<W, S> {
 
     fn refill_pcp(&mut self, zone: ZoneId, cpu: usize, list: Idx, order: Order, mt: Migratetype, flags: &AllocFlags) {
         self.lock_zone(zone);
-        let batch = self.pcps[self.pcp_at(zone, cpu)].batch;
-        let blocks = match (order, batch) {
-            (_, 1) => 1, // Zones too small for per-CPU lists cache nothing.
-            (Order::ZERO, batch) => batch,
-            (order, batch) => (batch >> order.get()).max(2),
-        };
+        let at = self.pcp_at(zone, cpu);
+        let is_tuned = self.policy.pcp.high == PcpHigh::AutoTuned;
+        let blocks = self.pcps[at].refill_blocks(order, is_tuned, self.zones[zone.index()].below_high);
         let mut mode = TakeMode::Own;
         let mut left: u64 = blocks;
         while left > 0 {
@@ -207,17 +210,8 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             let run = run.or_else(|| Some((self.take_from_zone(zone, order, mt, flags, &mut mode)?, 1)));
             let Some((idx, count)) = run else { break };
             self.cache_run(idx, order, count, mt, list);
-            let at = self.pcp_at(zone, cpu);
             self.pcps[at].count += count << order.get();
             left -= count;
-        }
-        if self.policy.pcp.high == PcpHigh::AutoTuned {
-            let at = self.pcp_at(zone, cpu);
-            let zone = &self.zones[zone.index()];
-            let ample = zone.free > zone.watermarks.high + zone.boost;
-            let pcp = &mut self.pcps[at];
-            pcp.high = if ample { pcp.high + pcp.batch } else { pcp.high.saturating_sub(pcp.batch) };
-            pcp.high = pcp.high.clamp(pcp.high_min, pcp.high_max);
         }
     }
 
@@ -241,20 +235,6 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             self.watch.trace(|| FrameEvent::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: true });
         }
         self.count_in_run(idx, order, count, Class::of_used(word));
-    }
-
-    /// Returns pages to the zone because the CPU's lists grew too long.
-    #[cold]
-    pub(crate) fn trim_pcp(&mut self, zone: ZoneId, cpu: usize) {
-        let at = self.pcp_at(zone, cpu);
-        let pcp = &mut self.pcps[at];
-        let pages = match self.policy.pcp.lists {
-            PcpLists::BasePages => pcp.batch,
-            PcpLists::UpToCostly { .. } => pcp.surplus(),
-        };
-        // Large blocks come faster than batches go.
-        let excess = pcp.count.saturating_sub(pcp.high);
-        self.drain_pcp(zone, cpu, pages.max(excess));
     }
 
     /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
@@ -316,3 +296,4 @@ impl<W: Watch, S: Storage> Frames<W, S> {
 
 #[cfg(test)]
 mod tests;
+mod tuning;

@@ -63,6 +63,10 @@ pub struct Zone {
     pub(crate) boost: u64,
     /// A fragmentation event asked for kswapd, which is woken once the request has left the zone.
     pub(crate) boosted: bool,
+    /// A request has found the zone below its high mark, and nobody has seen it above since: per-CPU lists shrink. 6.7+.
+    pub(crate) below_high: bool,
+    /// kswapd reclaims the zone: per-CPU lists stay short. 5.14+.
+    pub(crate) reclaim_active: bool,
     pub(crate) lowmem_reserve: [u64; ZoneKind::COUNT],
     /// Allocations left in this round of [`crate::policy::FramesPolicy::fair_zone_batches`].
     pub(crate) fair_batch: i64,
@@ -113,6 +117,8 @@ impl Zone {
             watermarks: Watermarks { min: 0, low: 0, high: 0 },
             boost: 0,
             boosted: false,
+            below_high: false,
+            reclaim_active: false,
             lowmem_reserve: [0; ZoneKind::COUNT],
             fair_batch: 0,
             isolated_blocks: 0,

@@ -103,6 +103,19 @@ impl Kernel {
         self.flusher.set(Some(task.expect("a task that may run on every CPU")));
     }
 
+    /// Starts the work that shrinks per-CPU lists with time, in releases that have it.
+    pub(crate) fn start_vmstat(self: &Rc<Self>) {
+        if !self.look(|mm| mm.policy().frames.pcp.decay) {
+            return;
+        }
+        let daemon = self.daemon_of_any_node();
+        let phase = self.variation.phase("vmstat", order9_mm::tasks::STAT_INTERVAL);
+        let task = self.handle.spawn(TaskSpec::new("kworker/mm_percpu_wq").daemon(), async move {
+            order9_mm::tasks::vmstat(&daemon, phase).await;
+        });
+        task.expect("a task that may run on every CPU");
+    }
+
     fn daemon_of_any_node(self: &Rc<Self>) -> Daemon {
         Daemon { kernel: Rc::clone(self), task: Task { kthread: true, ..Task::default() } }
     }

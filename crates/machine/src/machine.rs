@@ -184,6 +184,7 @@ impl Machine {
         self.kernel.start_daemons();
         self.kernel.start_khugepaged();
         self.kernel.start_flusher();
+        self.kernel.start_vmstat();
         self.start(name.to_owned(), body, Rc::clone(&ended));
         let mut clock = Clock::new(self.sample_every, self.sample_finely);
         let stuck = loop {

@@ -25,7 +25,6 @@ pub static PLANNED: &[Planned] = &[
         meaning: "a refill of a per-CPU list remembers how its last page was found and begins there",
         values: &["true"],
     },
-    Planned { key: "pcp.decay", meaning: "per-CPU lists of CPUs that are idle shrink with time", values: &["true"] },
     Planned {
         key: "compaction.finish_on_failure",
         meaning: "a run leaves a pageblock from which no page of a batch could be moved",

@@ -4,6 +4,7 @@ use alloc::vec;
 
 use order9_units::{NodeId, PAGEBLOCK_PAGES, Pfn, PfnRange, ZoneKind};
 
+use super::tuning::Need;
 use super::*;
 use crate::gfp::{Gfp, Mark};
 use crate::policy::FramesPolicy;
@@ -47,7 +48,11 @@ fn an_allocation_halves_how_much_a_full_list_gives_back() {
     refill(&mut mm, 0, Migratetype::Movable);
     let pcp = &mut mm.pcps[0];
     (pcp.batch, pcp.high) = (10, 1000);
-    assert_eq!(pcp.surplus(), 20, "ten pages, doubled three times, would be eighty; half of three doublings is one");
+    assert_eq!(
+        pcp.doubled_surplus(1000),
+        20,
+        "ten pages, doubled three times, would be eighty; half of three doublings is one"
+    );
 }
 
 #[test]
@@ -145,30 +150,99 @@ fn sizes_follow_from_the_zone_and_its_low_mark() {
     assert_eq!(sizes(PcpHigh::AutoTuned, 4000, 8), [63, 24_352, 24_352], "a share set by hand ends all tuning");
 }
 
-#[test]
-fn tuned_lists_grow_by_a_batch_while_memory_is_ample_and_shrink_while_it_is_short() {
-    let mut policy = FramesPolicy::default();
+/// A zone whose lists follow the load.
+fn tuned() -> Frames {
+    let mut policy = with_large_blocks();
     policy.pcp.high = PcpHigh::AutoTuned;
     let mut mm = builder(policy).boot();
-    let pcp = &mut mm.pcps[0];
-    let batch = pcp.batch;
-    assert!(batch > 1 && pcp.high_max >= pcp.high_min + 3 * batch, "the zone is large enough for lists");
-    pcp.high = pcp.high_min + batch;
-    let start = pcp.high;
-    let mut refill = |high, boost| {
-        (mm.zones[0].watermarks.high, mm.zones[0].boost) = (high, boost);
-        let flags = AllocFlags::plain(Mark::Min);
-        mm.refill_and_take(ZoneId(0), 0, 0, Order::ZERO, Migratetype::Unmovable, &flags).expect("memory is free");
+    mm.pcps[0] = Pcp { batch: 10, high: 100, high_min: 100, high_max: 1000, ..mm.pcps[0] };
+    mm
+}
+
+#[test]
+fn refills_in_a_row_take_twice_as_much_each_time_and_raise_the_size_while_the_zone_is_above_its_high_mark() {
+    let mut pcp = tuned().pcps[0];
+    let mut refill = |below_high| (pcp.refill_blocks(Order::ZERO, true, below_high), pcp.high);
+    assert_eq!([(); 4].map(|()| refill(false)), [(10, 110), (20, 130), (40, 170), (80, 250)]);
+    assert_eq!(refill(true), (160, 250));
+    assert_eq!(refill(false), (320, 570), "five doublings at most");
+    assert_eq!(refill(false), (320, 890));
+    assert_eq!(refill(false), (320, 1000));
+    pcp.count = 800;
+    assert_eq!(pcp.refill_blocks(Order::ZERO, true, false), 190, "the size less what is there and a batch");
+    pcp.note_freed(1);
+    assert_eq!(pcp.refill_factor, 2);
+    assert_eq!(pcp.refill_blocks(Order::new(3).expect("an order"), true, true), 2, "blocks come by one batch");
+}
+
+#[test]
+fn lists_that_follow_the_load_return_what_was_freed_in_a_row() {
+    let pcp = Pcp { count: 100, ..tuned().pcps[0] };
+    let returned = |freed, need| {
+        let mut pcp = Pcp { freed, ..pcp };
+        (pcp.tuned_surplus(need), pcp.high)
+    };
+    assert_eq!(returned(4, Need::Nothing), (Some(10), 100), "a batch at least");
+    assert_eq!(returned(50, Need::Nothing), (Some(50), 100));
+    assert_eq!(returned(300, Need::Nothing), (Some(90), 310), "they grow to hold that");
+    let mut grown = Pcp { high: 400, freed: 50, ..pcp };
+    assert_eq!(grown.tuned_surplus(Need::Nothing), None);
+    assert_eq!((grown.tuned_surplus(Need::BelowHigh), grown.high), (Some(50), 350), "the zone is short");
+    assert_eq!((grown.tuned_surplus(Need::Reclaim), grown.high), (Some(30), 300), "four batches while kswapd works");
+}
+
+#[test]
+fn a_request_that_finds_the_zone_below_its_high_mark_shortens_lists_until_a_free_finds_it_above() {
+    let mut mm = tuned();
+    let request = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
+    let first = mm.alloc(&request).expect("memory is free");
+    assert!(!mm.zones[0].below_high);
+    let high = core::mem::replace(&mut mm.zones[0].watermarks.high, 1 << 30);
+    let second = mm.alloc(&request).expect("the low mark counts");
+    assert!(mm.zones[0].below_high);
+    mm.pcps[0].high_min = 1;
+    mm.free(first, 0).expect("it is allocated");
+    assert!(mm.zones[0].below_high);
+    mm.zones[0].watermarks.high = high;
+    mm.free(second, 0).expect("it is allocated");
+    assert!(!mm.zones[0].below_high);
+    mm.check().expect("every law holds");
+}
+
+#[test]
+fn a_second_takes_an_eighth_of_the_size_and_what_the_lists_hold_beyond() {
+    let mut mm = tuned();
+    let mut decay = |high| {
+        mm.pcps[0].high = high;
+        mm.decay_pcps(0);
         mm.pcps[0].high
     };
-    assert_eq!(refill(100, 0), start + batch);
-    assert_eq!(refill(100, 1 << 20), start, "boosts count");
-    assert_eq!(refill(1 << 20, 0), start - batch);
-    assert_eq!(refill(1 << 20, 0), start - batch, "not below the least");
+    assert_eq!([800, 110, 100].map(&mut decay), [700, 100, 100]);
+    refill(&mut mm, 0, Migratetype::Movable);
+    mm.pcps[0] = Pcp { high: 4, high_min: 2, ..mm.pcps[0] };
+    assert_eq!(mm.pcps[0].count, 9);
+    mm.decay_pcps(0);
+    assert_eq!((mm.pcps[0].count, mm.pcps[0].high), (4, 4));
+}
+
+#[test]
+fn lists_stay_below_four_batches_while_kswapd_reclaims_in_5_14_and_later() {
+    let count_after = |high| {
+        let mut policy = with_large_blocks();
+        policy.pcp.high = high;
+        let mut mm = builder(policy).boot();
+        mm.pcps[0] = Pcp { batch: 10, high: 100, ..mm.pcps[0] };
+        let uncached = Request { cpu: 1, ..Request::new(Order::ZERO, Gfp::GFP_KERNEL) };
+        let pages = [(); 40].map(|()| mm.alloc(&uncached).expect("memory is free"));
+        mm.set_reclaim_active(ZoneId(0), true);
+        pages.into_iter().for_each(|page| mm.free(page, 0).expect("it is allocated"));
+        mm.pcps[0].count
+    };
+    assert_eq!([PcpHigh::SixBatches, PcpHigh::LowMark].map(count_after), [40, 30]);
 }
 
 #[test]
 fn a_list_that_is_too_full_gives_back_twice_as_much_each_time() {
-    let mut pcp = Pcp { batch: 63, high: 1000, ..Pcp::new(Idx(0)) };
-    assert_eq!([(); 6].map(|()| pcp.surplus()), [63, 126, 252, 504, 937, 937]);
+    let mut pcp = Pcp { batch: 63, ..Pcp::new(Idx(0)) };
+    assert_eq!([(); 6].map(|()| pcp.doubled_surplus(1000)), [63, 126, 252, 504, 937, 937]);
 }

@@ -58,6 +58,8 @@ pub struct PcpPolicy {
     pub batch_max: u64,
     /// A page leaves with the type its pageblock had when it was freed, not the one it has now. Up to 6.9.
     pub keeps_cached_type: bool,
+    /// Lists that follow the load lose an eighth of their size each second, and what they hold beyond. 6.7+.
+    pub decay: bool,
 }
 
 /// Blocks that per-CPU lists hold.
@@ -106,6 +108,12 @@ impl Default for FallbackPolicy {
 
 impl Default for PcpPolicy {
     fn default() -> Self {
-        Self { lists: PcpLists::BasePages, high: PcpHigh::SixBatches, batch_max: 256, keeps_cached_type: true }
+        Self {
+            lists: PcpLists::BasePages,
+            high: PcpHigh::SixBatches,
+            batch_max: 256,
+            keeps_cached_type: true,
+            decay: false,
+        }
     }
 }

@@ -130,6 +130,7 @@ impl<T: Tracer> PhysMem<T> {
     pub fn balance_begin(&mut self, node: NodeId, request: DaemonRequest) -> BalanceRun {
         let mut sampled = [0; ZoneKind::COUNT];
         self.balanced_zones(node, request.class).for_each(|zone| sampled[zone.kind().index()] = zone.boost());
+        self.set_reclaim_active(node, request.class, true);
         let run = BalanceRun::new(node, request, sampled);
         self.counters.gentle_runs += u64::from(run.is_gentle());
         run
@@ -149,6 +150,7 @@ impl<T: Tracer> PhysMem<T> {
 
     /// Ends a run: the boosts that it began with are worked off, and a run in vain is remembered.
     pub fn balance_end(&mut self, run: &BalanceRun) -> RunEnd {
+        self.set_reclaim_active(run.node, run.class, false);
         self.frames.work_boosts_off(run.node, &run.sampled);
         let failed = run.reclaimed == 0 && run.priority == 0;
         if self.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
@@ -156,6 +158,13 @@ impl<T: Tracer> PhysMem<T> {
         }
         let was_boosted = run.sampled.iter().any(|&boost| boost > 0);
         RunEnd { order: run.order, reclaimed: run.reclaimed, was_boosted, failed }
+    }
+
+    /// Tells the per-CPU lists of the zones up to `class` whether kswapd reclaims them.
+    fn set_reclaim_active(&mut self, node: NodeId, class: ZoneKind, is_active: bool) {
+        for zone in self.zones_up_to(node, class) {
+            self.frames.set_reclaim_active(zone, is_active);
+        }
     }
 }
 

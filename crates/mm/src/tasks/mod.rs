@@ -28,6 +28,7 @@ mod swap_in;
 mod tests;
 mod tmpfs;
 mod user_task;
+mod vmstat;
 mod write;
 
 use order9_frames::{Gfp, Request};
@@ -56,6 +57,7 @@ pub use reclaim::{direct_reclaim, reclaim_node};
 pub use slow_path::{Effort, Pressure, alloc_pages, alloc_slow};
 pub use tmpfs::{Filled, tmpfs_page, tmpfs_page_to_write};
 pub use user_task::UserTask;
+pub use vmstat::{STAT_INTERVAL, vmstat};
 pub use write::write_page;
 
 /// Why a task of a program cannot go on.

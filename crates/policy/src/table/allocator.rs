@@ -221,6 +221,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "a page leaves a per-CPU list with the type its pageblock had when it was freed", "up to 6.9"
     ),
     flag!(
+        [frames] pcp.decay,
+        "Whether per-CPU lists whose size follows the load shrink with time",
+        off: "per-CPU lists keep the size that the load gave them", "up to 6.6",
+        on: "per-CPU lists lose an eighth of their size each second, and what they hold beyond", "6.7+"
+    ),
+    flag!(
         [frames] highatomic.limit_rounded,
         "How the limit of the highatomic reserve is computed from a hundredth of the zone",
         off: "the highatomic reserve is limited to a hundredth of the zone plus one pageblock", "up to 6.7",

@@ -47,6 +47,7 @@ impl Oracle {
                 high: 0,
                 boost: 0,
                 boosted: false,
+                below_high: false,
                 lowmem_reserve: Default::default(),
                 reserved_highatomic: 0,
                 fair_left: 0,

@@ -1,9 +1,9 @@
 //! Per-CPU lists.
 
-use order9_mm::FrameEvent;
 use order9_mm::policy::{PcpHigh, PcpLists};
 use order9_mm::trace::Event;
-use order9_units::{Migratetype, Pfn};
+use order9_mm::{AllocFlags, FrameEvent, Mark, Request};
+use order9_units::{Migratetype, Pfn, ZoneKind};
 
 use super::fallback::Wanted;
 use super::{Cache, Frame, Oracle, as_order, size};
@@ -51,16 +51,12 @@ impl Oracle {
         let cache = &mut self.zones[wanted.z].caches[cpu];
         let pfn = cache.lists[list].pop_front()?;
         cache.free_factor /= 2;
+        cache.freed /= 2;
         Some(pfn)
     }
 
     fn refill(&mut self, wanted: Wanted<'_>, cpu: usize, list: usize) {
-        let batch = self.zones[wanted.z].caches[cpu].batch;
-        let blocks = match (wanted.order, batch) {
-            (_, 1) => 1,
-            (0, batch) => batch,
-            (order, batch) => (batch >> order).max(2),
-        };
+        let blocks = self.blocks_of_refill(wanted.z, cpu, wanted.order);
         let mut claim_failed = false;
         for _ in 0..blocks {
             let Some((first, cached)) = self.take(wanted, true, &mut claim_failed) else { break };
@@ -68,30 +64,88 @@ impl Oracle {
             self.own(first, wanted.order, Frame::Cached { first, order: wanted.order, cached, immovable });
             self.zones[wanted.z].caches[cpu].lists[list].push_back(first);
         }
-        if self.policy.frames.pcp.high == PcpHigh::AutoTuned {
-            let zone = &mut self.zones[wanted.z];
-            let ample = zone.free() > zone.high + zone.boost;
-            let Cache { high, high_min, high_max, batch, .. } = &mut zone.caches[cpu];
-            let tuned = if ample { *high + *batch } else { high.saturating_sub(*batch) };
-            *high = tuned.clamp(*high_min, *high_max);
+    }
+
+    fn follows_load(&self) -> bool {
+        self.policy.frames.pcp.high == PcpHigh::AutoTuned
+    }
+
+    fn blocks_of_refill(&mut self, z: usize, cpu: usize, order: u8) -> u64 {
+        let (count, tuned, short) = (self.cached(z, cpu), self.follows_load(), self.zones[z].below_high);
+        let cache = &mut self.zones[z].caches[cpu];
+        if cache.batch == 1 {
+            return 1;
+        }
+        let mut pages = cache.batch;
+        if tuned && order == 0 {
+            pages *= 1 << cache.refill_factor;
+        }
+        if tuned && !short {
+            cache.high = (cache.high + pages).min(cache.high_max).max(cache.high_min);
+        }
+        if order > 0 {
+            return (pages >> order).max(2);
+        }
+        if !tuned {
+            return pages;
+        }
+        let room = (cache.high as i64 - count as i64 - cache.batch as i64).max(cache.batch as i64) as u64;
+        if pages <= room && cache.refill_factor < 5 {
+            cache.refill_factor += 1;
+        }
+        pages.min(room)
+    }
+
+    /// Notes whether a request finds the zone below its high mark.
+    pub(super) fn look_at_high_mark(&mut self, z: usize, request: &Request, flags: &AllocFlags) {
+        if self.follows_load() && !self.watermark_ok(z, request, &AllocFlags { mark: Mark::High, ..*flags }) {
+            self.zones[z].below_high = true;
         }
     }
 
     /// Puts a freed block on a per-CPU list, which gives some back when it is full.
     pub(super) fn cache(&mut self, z: usize, cpu: usize, list: usize, pfn: u64) {
+        let order = self.cached_order(pfn);
         self.zones[z].caches[cpu].lists[list].push_front(pfn);
         let count = self.cached(z, cpu);
-        let cache = &self.zones[z].caches[cpu];
-        if count >= cache.high {
-            let excess = count - cache.high;
-            let pages = self.pages_to_return(z, cpu);
-            self.drain(z, cpu, pages.max(excess));
+        let cache = &mut self.zones[z].caches[cpu];
+        cache.freed = (cache.freed + size(order)).min(32 * cache.batch);
+        cache.refill_factor /= 2;
+        let pages =
+            if self.follows_load() { self.tuned_return(z, cpu, count) } else { self.doubled_return(z, cpu, count) };
+        if pages == 0 {
+            return;
+        }
+        let excess = count.saturating_sub(self.zones[z].caches[cpu].high);
+        self.drain(z, cpu, pages.max(excess));
+        let zone = &mut self.zones[z];
+        if zone.free() > zone.high + zone.boost + zone.lowmem_reserve[ZoneKind::Movable.index()] {
+            zone.below_high = false;
         }
     }
 
-    fn pages_to_return(&mut self, z: usize, cpu: usize) -> u64 {
+    /// Pages that a cache of `count` pages gives back where its size follows the load: 0 if it is not full.
+    fn tuned_return(&mut self, z: usize, cpu: usize, count: u64) -> u64 {
+        let short = self.zones[z].below_high;
+        let Cache { batch, high, high_min, high_max, freed, .. } = &mut self.zones[z].caches[cpu];
+        let mut limit = *high;
+        if *high_min != *high_max && short {
+            *high = (*high as i64 - (*freed).max(*batch) as i64).max(*high_min as i64) as u64;
+            limit = count.max(*high_min);
+        } else if *high_min != *high_max && count >= *high && *high < *freed + *batch {
+            *high = (*freed + *batch).min(*high_max).max(*high);
+        }
+        let most = (limit as i64 - *batch as i64).max(*batch as i64) as u64;
+        if count < limit { 0 } else { (*freed).max(*batch).min(most) }
+    }
+
+    /// Pages that a full cache of 5.14 to 6.6 gives back: twice as many each time.
+    fn doubled_return(&mut self, z: usize, cpu: usize, count: u64) -> u64 {
         let grows = self.caches_blocks();
         let Cache { batch, high, free_factor, .. } = &mut self.zones[z].caches[cpu];
+        if count < *high {
+            return 0;
+        }
         if !grows || *high == 0 {
             return *batch;
         }

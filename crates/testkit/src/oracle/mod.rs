@@ -75,6 +75,8 @@ pub(crate) struct Zone {
     pub(crate) high: u64,
     pub(crate) boost: u64,
     boosted: bool,
+    /// A request has found it below its high mark, and no free since has found it above.
+    below_high: bool,
     pub(crate) lowmem_reserve: [u64; ZoneKind::COUNT],
     pub(crate) reserved_highatomic: u64,
     fair_left: i64,
@@ -90,6 +92,10 @@ pub(crate) struct Cache {
     pub(crate) batch: u64,
     /// Doublings of what a full cache gives back.
     free_factor: u32,
+    /// Doublings of what a refill takes.
+    refill_factor: u32,
+    /// Pages freed in a row.
+    freed: u64,
 }
 
 /// Counted events.

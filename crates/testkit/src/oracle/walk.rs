@@ -115,6 +115,7 @@ impl Oracle {
             if fair && (remote || zone.fair_left <= 0) {
                 continue;
             }
+            self.look_at_high_mark(z, request, &flags);
             if !flags.no_watermarks && !self.watermark_ok(z, request, &flags) {
                 self.tally.watermark_failures[self.zones[z].kind.index()][request.order.index()] += 1;
                 continue;

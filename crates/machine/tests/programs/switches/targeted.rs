@@ -38,6 +38,14 @@ pub(super) async fn zeros(sys: Thread) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Writes to memory, gives it back page by page, and rests.
+pub(super) async fn rests(sys: Thread) -> Result<(), Stop> {
+    let area = sys.mmap(Mapping::anon(mib(160))).await?;
+    sys.touch(area, Access::Write).await?;
+    sys.munmap(area).await?;
+    sys.sleep(Nanos::new(3_000_000_000)).await
+}
+
 /// Reads a file into memory of node 1, and then wants as much memory as three nodes have.
 pub(super) async fn near_and_far(sys: Thread) -> Result<(), Stop> {
     let file = sys.create_file(mib(56)).await?;

@@ -33,7 +33,7 @@ impl From<Results> for Seen {
 pub(super) type World = fn(Policy) -> Seen;
 
 /// Every world and its name. The search looks into those that no witness names, too.
-pub(super) const WORLDS: [(&str, World); 42] = [
+pub(super) const WORLDS: [(&str, World); 43] = [
     ("requests", |policy| Seen::Text(engine::requests(policy))),
     ("settings", |policy| Seen::Text(engine::settings(policy))),
     ("kernel-blocks", |policy| small(policy).run_program("kernel blocks", targeted::kernel_blocks, |_| ()).into()),
@@ -41,6 +41,7 @@ pub(super) const WORLDS: [(&str, World); 42] = [
         let machine = machine(policy, &[64], 1, &[("thp/enabled", "always"), ("thp/use_zero_page", "1")]);
         machine.run_program("zeros", targeted::zeros, |_| ()).into()
     }),
+    ("rests", |policy| machine(policy, &[256], 1, &[]).run_program("rests", targeted::rests, |_| ()).into()),
     ("slab", |policy| Seen::Text(engine::dropped_slab(policy))),
     ("large-requests", |policy| Seen::Text(engine::large_requests(policy))),
     ("reach", |policy| {
