@@ -19,7 +19,7 @@ pub(crate) const DRIVER: Parameter = Parameter {
     default_text: "kernel",
 };
 
-/// Somebody who takes huge pages, one at a time.
+/// Taker of huge pages, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Driver {
     /// A driver in the kernel.
