@@ -14,7 +14,7 @@ mod bench;
 mod plot;
 mod run;
 
-pub(crate) use bench::{BenchArgs, CalibrateArgs, FidelityArgs, KernelArgs, ValidateArgs};
+pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use plot::PlotArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
 

@@ -47,7 +47,7 @@ fn here(args: &CalibrateArgs) -> Result<Measured, Failure> {
 }
 
 fn in_guest(args: &CalibrateArgs) -> Result<Measured, Failure> {
-    let specs = specs(&args.kernels)?;
+    let specs = specs(&args.kernels, None)?;
     let [spec] = specs.as_slice() else {
         return Err(usage("--kernel: expected one kernel, whose prices are measured"));
     };

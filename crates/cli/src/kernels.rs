@@ -13,6 +13,8 @@ struct Json<'a> {
     series: &'a str,
     suite: &'a str,
     package: Option<&'a str>,
+    /// Whether modules for disks and swap lie beside it.
+    modules: bool,
 }
 
 /// Lists or fetches kernels.
@@ -23,7 +25,9 @@ pub(crate) fn run(command: &KernelsCommand) -> Result<(), Failure> {
         KernelsCommand::List { json: false } => {
             let row = |kernel: &Kernel| {
                 let package = kernel.package.as_deref().unwrap_or("not fetched");
-                format!("linux-{:8}{:12}{package}\n", kernel.series, kernel.suite)
+                let lacks = kernel.package.is_some() && !kernel.has_modules;
+                let lacks = if lacks { ", without modules: fetch it again for disks and swap" } else { "" };
+                format!("linux-{:8}{:12}{package}{lacks}\n", kernel.series, kernel.suite)
             };
             let rows: String = kernels.list().iter().map(row).collect();
             print(&format!("{:14}{:12}in the cache\n{rows}", "kernel", "suite"))
@@ -36,5 +40,5 @@ pub(crate) fn run(command: &KernelsCommand) -> Result<(), Failure> {
 }
 
 fn json(kernel: &Kernel) -> Json<'_> {
-    Json { series: kernel.series, suite: kernel.suite, package: kernel.package.as_deref() }
+    Json { series: kernel.series, suite: kernel.suite, package: kernel.package.as_deref(), modules: kernel.has_modules }
 }

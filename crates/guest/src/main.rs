@@ -9,6 +9,7 @@ mod console;
 mod maps;
 mod mounts;
 mod port;
+mod storage;
 mod work;
 
 use std::fs::File;

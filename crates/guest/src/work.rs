@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +11,7 @@ use order9_live::{
 };
 
 use crate::console::say;
-use crate::{calibration, maps, port};
+use crate::{calibration, maps, port, storage};
 
 /// Argument with which this file is a program.
 pub(crate) const PROGRAM: &str = "program";
@@ -20,13 +21,18 @@ pub(crate) fn serve() -> Result<(), String> {
     let mut port = port::open().map_err(|error| format!("the serial port: {error}"))?;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
     tell(&mut port, &FromGuest::Ready { kernel })?;
+    let mut files: Option<PathBuf> = None;
     loop {
         let order = read_frame(&mut port).map_err(|error| format!("no order came: {error}"))?;
         match order {
             ToGuest::PowerOff => return Ok(()),
+            ToGuest::Equip(wanted) => {
+                let equipped = storage::equip(&wanted).map(|place| files = place);
+                tell(&mut port, &FromGuest::Equipped(equipped))?;
+            }
             ToGuest::Set(settings) => set(&mut port, &settings)?,
             ToGuest::Facts => {
-                let facts = read_facts(0, None).map_err(|error| error.to_string());
+                let facts = read_facts(0, files.as_deref()).map_err(|error| error.to_string());
                 tell(&mut port, &FromGuest::Facts(facts))?;
             }
             ToGuest::Map(name) => {

@@ -178,7 +178,7 @@ fn from_map(
     machine: &MachineSpec,
 ) -> Result<(Mm, Option<Captured>), PlanError> {
     let refused = |error| PlanError::Import { path: name.to_owned(), error };
-    let disk = if machine.disks.is_empty() { Disk::Absent } else { Disk::Present };
+    let disk = if machine.file_disk().is_some() { Disk::Present } else { Disk::Absent };
     let (mm, captured) = Captured::of(import(map, policy, disk).map_err(refused)?);
     Ok((mm, Some(captured)))
 }

@@ -12,10 +12,12 @@
 #![allow(unsafe_code)]
 
 use std::arch::asm;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::hint::black_box;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
@@ -401,4 +403,11 @@ pub(crate) fn shared_page(file: BorrowedFd<'_>) -> io::Result<&'static [AtomicU6
 pub(crate) fn unshare_mounts() -> io::Result<()> {
     // SAFETY: changes the namespace alone; file descriptors stay.
     answer(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into()).map(drop)
+}
+
+/// `swapon` of a device with a signature.
+pub(crate) fn swap_on(device: &Path) -> io::Result<()> {
+    let device = CString::new(device.as_os_str().as_bytes())?;
+    // SAFETY: the path ends with a zero; the device is no memory of Rust's.
+    answer(unsafe { libc::swapon(device.as_ptr(), 0) }.into()).map(drop)
 }

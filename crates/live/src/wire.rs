@@ -9,6 +9,7 @@ use order9_calibrate::Direct;
 
 use crate::job::Job;
 use crate::message::{Facts, Message};
+use crate::storage::Storage;
 use crate::supervisor::Supervised;
 
 /// The longest frame, in bytes: more than a piece of a map has.
@@ -17,6 +18,8 @@ const FRAME_MAX: u32 = 16 << 20;
 /// An order of the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToGuest {
+    /// Load the modules that came with the first process, mount the file system, and swap.
+    Equip(Storage),
     /// Write settings, by path.
     Set(Vec<(String, String)>),
     /// Tell the size of the machine.
@@ -39,6 +42,8 @@ pub enum FromGuest {
         /// Release of the kernel.
         kernel: String,
     },
+    /// Disks and swap are there, or why not.
+    Equipped(Result<(), String>),
     /// The size of the machine, or why it is not known.
     Facts(Result<Facts, String>),
     /// Settings were written, but for these, each with the reason.

@@ -1,8 +1,8 @@
 //! Disks of the machine: where files and swap lie on them, and what the engine learns when a transfer ends.
 //!
-//! Key types: [`Storage`] (all disks), [`Io`] (what is transferred). The filesystem is on the first disk: files from its
-//! beginning, then its log, then swap. Swap takes the end of every disk that has some, and slots go on from one disk to the
-//! next in the order of the machine.
+//! Key types: [`Storage`] (all disks), [`Io`] (what is transferred). The filesystem is on the first disk that is not swap as a whole:
+//! files from its beginning, then its log, then swap. Swap takes the end of every disk that has some, and slots go on from one disk
+//! to the next in the order of the machine.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -29,9 +29,19 @@ pub struct MachineDisk {
     pub swap: Pages,
 }
 
+impl MachineDisk {
+    /// Whether a filesystem has room on it: a disk such as `zram0` is swap as a whole.
+    #[must_use]
+    pub fn holds_files(&self) -> bool {
+        self.swap < self.spec.size
+    }
+}
+
 /// The disks of a machine, and what is under way on them.
 pub(crate) struct Storage {
     disks: Vec<Installed>,
+    /// Place of the disk with the filesystem among them.
+    main: Option<usize>,
     under_way: RefCell<UnderWay>,
     pub(crate) blocks: RefCell<BlockMap>,
     /// Blocks that the log has taken so far.
@@ -120,13 +130,16 @@ impl Storage {
             let disk = Disk::new(handle, &of.name, of.spec, end_io).expect("a disk that was validated");
             Installed { disk, swap: of.swap.min(of.spec.size) }
         };
+        let main = disks.iter().position(MachineDisk::holds_files);
         let disks: Vec<Installed> = disks.iter().map(install).collect();
-        let capacity = disks.first().map_or(Pages::ZERO, |of| {
+        let capacity = main.map_or(Pages::ZERO, |main| {
+            let of = &disks[main];
             let size = of.disk.spec().size;
             Pages::new(size.get().saturating_sub(of.swap.get() + log_of(size).get()))
         });
         Self {
             disks,
+            main,
             under_way: RefCell::default(),
             blocks: RefCell::new(BlockMap::new(capacity)),
             logged: Cell::default(),
@@ -147,7 +160,7 @@ impl Storage {
 
     /// The disk with the filesystem.
     pub(crate) fn main(&self) -> Option<&Disk> {
-        self.disks.first().map(|of| &of.disk)
+        self.main.map(|main| &self.disks[main].disk)
     }
 
     /// The disks in their order.

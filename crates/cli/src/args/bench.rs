@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use order9_units::Bytes;
 
 use super::ShownArgs;
@@ -84,6 +84,15 @@ pub(crate) struct CalibrateArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// A file system.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum DiskFormat {
+    /// ext4, which Debian's kernels have built in.
+    Ext4,
+    /// XFS, from a module.
+    Xfs,
+}
+
 /// Kernels of virtual machines.
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
@@ -91,9 +100,13 @@ pub(crate) struct KernelArgs {
     /// has brought, linux-6.12 for instance. May be given more than once; each is a column.
     #[arg(long = "kernel", value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
-    /// CPUs, nodes and memory of the virtual machine: a built-in machine, or a file. [default: 2 CPUs and 2 GiB on one node]
+    /// CPUs, nodes, memory, disk and swap of the virtual machine: a built-in machine, or a file. [default: that of the scenario, else 2 CPUs
+    /// and 2 GiB on one node without a disk]
     #[arg(long, value_name = "MACHINE", requires = "kernels")]
     pub(crate) machine: Option<String>,
+    /// File system of the virtual machine's disk. [default: ext4]
+    #[arg(long, value_name = "KIND", value_enum, requires = "kernels")]
+    pub(crate) file_system: Option<DiskFormat>,
     /// Parameters of the virtual machine's kernel.
     #[arg(long, value_name = "PARAMETERS", requires = "kernels")]
     pub(crate) cmdline: Option<String>,
@@ -108,6 +121,7 @@ Examples:
   order9 bench hugealloc --param size=2G --param driver=advised -o live
   order9 bench thpscale --param size=4G --files /var/tmp --seeds 3 -o live
   order9 bench hugealloc --kernel linux-6.1 --kernel ./bzImage --param driver=advised -o guests
+  order9 bench usemem --kernel linux-6.12 --machine guest-zram -o swapping
   order9 compare live lab";
 
 impl BenchArgs {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use order9_host::available_memory;
-use order9_lab::machines::{self, MachineSpec};
+use order9_lab::machines::{self, MachineDisk, MachineSpec};
 use order9_lab::scenario::LivePlan;
-use order9_live::{Facts, Job};
+use order9_live::{Facts, FileDisk, FileSystem, Job, Storage, SwapArea};
 use order9_record::{ExtraFile, Run};
 use order9_referee::guest::{Accel, Guest, GuestSpec, InGuest, NodeShape, Saved, Shape, find_init};
 use order9_referee::kernels::Kernels;
@@ -13,7 +13,7 @@ use order9_units::Bytes;
 use order9_workloads::Parameters;
 
 use super::{Measured, Place, machine, meaning};
-use crate::args::{BenchArgs, KernelArgs};
+use crate::args::{BenchArgs, DiskFormat, KernelArgs};
 use crate::failure::Failure;
 
 /// Time in which a guest says something, unless somebody allows more.
@@ -28,7 +28,8 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 /// Boots each kernel once, and starts all its runs from the very same state.
 pub(super) fn run(args: &BenchArgs, plan: &LivePlan) -> Result<Measured, Failure> {
     let mut columns: Vec<Column> = Vec::new();
-    for spec in specs(&args.kernels)? {
+    let machine = machine_of(&args.kernels, plan.machine.as_deref())?;
+    for spec in specs(&args.kernels, machine.as_ref())? {
         let column = Column::measure(args, plan, &spec, &columns)?;
         columns.push(column);
     }
@@ -121,30 +122,44 @@ pub(crate) fn title(kernel: &str, others: &[&str]) -> String {
     std::iter::once(wanted.clone()).chain(numbered).find(is_free).expect("numbers do not end")
 }
 
-/// Specifications of guests: each kernel, on a machine of the shape that was asked for.
-pub(crate) fn specs(args: &KernelArgs) -> Result<Vec<GuestSpec>, Failure> {
-    let shape = shape(args)?;
+/// The machine of guests: that of the arguments, else that of the experiment.
+pub(crate) fn machine_of(args: &KernelArgs, of_plan: Option<&str>) -> Result<Option<MachineSpec>, Failure> {
+    args.machine.as_deref().or(of_plan).map(machines::load).transpose().map_err(usage)
+}
+
+/// Specifications of guests: each kernel, on this machine.
+pub(crate) fn specs(args: &KernelArgs, machine: Option<&MachineSpec>) -> Result<Vec<GuestSpec>, Failure> {
+    let shape = machine.map_or_else(|| Ok(Shape::default()), of_machine)?;
+    check_memory(&shape)?;
+    let storage = machine.map(|machine| storage(machine, args)).unwrap_or_default();
     let (init, cache) = (find_init().map_err(usage)?, Kernels::cache());
     let spec = |word: &String| {
         let kernel = cache.find(word).map_err(usage)?;
-        let cmdline = args.cmdline.clone().unwrap_or_default();
-        Ok(GuestSpec { kernel, init: init.clone(), shape: shape.clone(), cmdline, silence: SILENCE })
+        let (init, cmdline) = (init.clone(), args.cmdline.clone().unwrap_or_default());
+        Ok(GuestSpec { kernel, init, shape: shape.clone(), storage: storage.clone(), cmdline, silence: SILENCE })
     };
     args.kernels.iter().map(spec).collect()
 }
 
-/// The shape of the machine that was asked for.
-fn shape(args: &KernelArgs) -> Result<Shape, Failure> {
-    let shape = match &args.machine {
-        None => Shape::default(),
-        Some(name) => of_machine(&machines::load(name).map_err(usage)?)?,
+/// Disks and swap as the machine has them. Disks called like those of compressed memory are that.
+fn storage(machine: &MachineSpec, args: &KernelArgs) -> Storage {
+    let file_system = match args.file_system {
+        None | Some(DiskFormat::Ext4) => FileSystem::Ext4,
+        Some(DiskFormat::Xfs) => FileSystem::Xfs,
     };
+    let files = |disk: &MachineDisk| FileDisk { size: (disk.spec.size - disk.swap).bytes().get(), file_system };
+    let area = |disk: &MachineDisk| SwapArea { size: disk.swap.bytes().get(), is_zram: disk.name.starts_with("zram") };
+    let swap = machine.disks.iter().map(area).filter(|area| area.size > 0).collect();
+    Storage { files: machine.file_disk().map(files), swap }
+}
+
+fn check_memory(shape: &Shape) -> Result<(), Failure> {
     let available = available_memory();
     if shape.memory() + BESIDE > available {
         let (wants, has) = (shape.memory().get() >> 20, available.get() >> 20);
         return Err(usage(format!("a guest of {wants} MiB: {has} MiB of this host's memory are available")));
     }
-    Ok(shape)
+    Ok(())
 }
 
 fn of_machine(machine: &MachineSpec) -> Result<Shape, Failure> {

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use order9_lab::scenario::LivePlan;
+use order9_lab::scenario::{LivePlan, Real};
 use order9_lab::{counter_meaning, live_inputs};
 use order9_live::{Facts, Job, WireValue, own_meaning};
 use order9_record::{Existing, Experiment, ExtraFile, Machine, Run, Target};
@@ -66,7 +66,8 @@ pub(crate) fn program(clock: &Path) -> Result<(), Failure> {
 
 fn plan(args: &BenchArgs) -> Result<LivePlan, Failure> {
     let named = named(&args.what, args.case.as_deref(), args.chosen())?;
-    let plans = named.live(&command()).map_err(|error| Failure::Usage(error.to_string()))?;
+    let real = if args.kernels.kernels.is_empty() { Real::Host } else { Real::Guests };
+    let plans = named.live(real, &command()).map_err(|error| Failure::Usage(error.to_string()))?;
     let [(_, plan)]: [_; 1] = plans.try_into().map_err(|_| {
         Failure::Usage(format!(
             "{} holds cases, expected one experiment; --case NAME makes one of them that",

@@ -1,5 +1,6 @@
 //! A kernel in a guest, which boots once; each run resumes from its saved state.
 
+use order9_lab::machines::MachineSpec;
 use order9_lab::scenario::LivePlan;
 use order9_record::{Machine, Run};
 use order9_referee::guest::{Accel, GuestSpec, Saved};
@@ -19,17 +20,23 @@ pub(super) struct Guests {
     accel: Accel,
     start: Snapshot,
     saved: Saved,
+    machine: Option<MachineSpec>,
 }
 
 impl Guests {
     /// Boots the guest, maps its memory and saves it. Its title differs from those of `others`.
-    pub(super) fn boot(spec: &GuestSpec, deterministic: bool, others: &[String]) -> Result<Self, Failure> {
+    pub(super) fn boot(
+        spec: &GuestSpec,
+        deterministic: bool,
+        others: &[String],
+        machine: Option<MachineSpec>,
+    ) -> Result<Self, Failure> {
         let Booted { mut guest, facts, notes } = Booted::new(spec, deterministic)?;
         let others: Vec<&str> = others.iter().map(String::as_str).collect();
         let (title, accel) = (title(&facts.kernel, &others), guest.accel());
         let start = guest.map().map_err(usage)?;
         let saved = guest.save().map_err(usage)?;
-        Ok(Self { title, facts, notes, accel, start, saved })
+        Ok(Self { title, facts, notes, accel, start, saved, machine })
     }
 }
 
@@ -57,6 +64,10 @@ impl Referee for Guests {
 
     fn starts_alike(&self) -> bool {
         true
+    }
+
+    fn storage(&self) -> Option<&MachineSpec> {
+        self.machine.as_ref()
     }
 
     fn start(&mut self) -> Result<Snapshot, Failure> {

@@ -5,15 +5,16 @@ mod in_lab;
 mod place;
 mod this_host;
 
-use order9_lab::scenario::LivePlan;
-use order9_lab::{Fidelity, Sides, fidelity, live_inputs};
+use order9_lab::machines::MachineSpec;
+use order9_lab::scenario::{LivePlan, Real};
+use order9_lab::{Fidelity, Plan, Sides, fidelity, live_inputs};
 use order9_record::{Experiment, Machine, Outcome, Run};
 use order9_snapshot::Snapshot;
 use order9_workloads::{Facts, Parameters};
 use serde::Serialize;
 
 use crate::args::ValidateArgs;
-use crate::bench::guest::specs;
+use crate::bench::guest::{machine_of, specs};
 use crate::failure::Failure;
 use crate::output::{print, print_json, say};
 use crate::run::{command, named};
@@ -37,6 +38,8 @@ trait Referee {
     fn time_is_real(&self, has_prices: bool) -> bool;
     /// Whether all runs start from the very same memory, lists included.
     fn starts_alike(&self) -> bool;
+    /// Machine whose disks and swap the kernel has; `None` where it has none.
+    fn storage(&self) -> Option<&MachineSpec>;
     /// Memory from which the next runs start.
     fn start(&mut self) -> Result<Snapshot, Failure>;
     /// All runs of the plan.
@@ -61,19 +64,22 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<(), Failure> {
         Session { args, asked: asked(args)?, place: Place::new(args)?, judged: Vec::new(), broken: Vec::new() };
     if args.kernels.kernels.is_empty() {
         let mut host = ThisHost::open()?;
-        let judged = session.judge(&mut host);
+        let judged = session.judge(&mut host, None);
         host.close()?;
         judged?;
     }
-    for spec in specs(&args.kernels)? {
-        let others = session.titles();
-        session.judge(&mut Guests::boot(&spec, args.kernels.deterministic, &others)?)?;
+    if args.kernels.kernels.is_empty() {
+        return session.end();
+    }
+    for machine in session.machines() {
+        session.on(machine.as_deref())?;
     }
     session.end()
 }
 
 fn asked(args: &ValidateArgs) -> Result<Vec<Asked>, Failure> {
-    let plans = named(&args.what, args.case.as_deref(), args.chosen())?.live(&command()).map_err(usage)?;
+    let real = if args.kernels.kernels.is_empty() { Real::Host } else { Real::Guests };
+    let plans = named(&args.what, args.case.as_deref(), args.chosen())?.live(real, &command()).map_err(usage)?;
     let asked = plans.into_iter().map(|(case, plan)| {
         let name = case.unwrap_or_else(|| plan.workload.name().to_owned());
         Asked { name, plan: LivePlan { seeds: (1..=args.runs).collect(), ..plan } }
@@ -92,13 +98,33 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn titles(&self) -> Vec<String> {
-        self.judged.iter().map(|fidelity| fidelity.kernel.clone()).collect()
+    /// Machines that experiments ask for, each once.
+    fn machines(&self) -> Vec<Option<String>> {
+        let mut machines: Vec<Option<String>> = Vec::new();
+        for Asked { plan, .. } in &self.asked {
+            if !machines.contains(&plan.machine) {
+                machines.push(plan.machine.clone());
+            }
+        }
+        machines
     }
 
-    /// Holds the lab against a kernel in every experiment.
-    fn judge(&mut self, referee: &mut impl Referee) -> Result<(), Failure> {
-        for asked in &self.asked {
+    /// Holds the lab against every kernel on one machine, in the experiments that ask for it.
+    fn on(&mut self, machine: Option<&str>) -> Result<(), Failure> {
+        let args = self.args;
+        let spec = machine_of(&args.kernels, machine)?;
+        let mut titles = Vec::new();
+        for guest in specs(&args.kernels, spec.as_ref())? {
+            let mut guests = Guests::boot(&guest, args.kernels.deterministic, &titles, spec.clone())?;
+            titles.push(guests.title());
+            self.judge(&mut guests, machine)?;
+        }
+        Ok(())
+    }
+
+    /// Holds the lab against a kernel in every experiment on this machine.
+    fn judge(&mut self, referee: &mut impl Referee, machine: Option<&str>) -> Result<(), Failure> {
+        for asked in self.asked.iter().filter(|asked| asked.plan.machine.as_deref() == machine) {
             let start = referee.start()?;
             if let Some(missing) = missing_setting(&asked.plan, &start) {
                 say(&format!("order9: SKIPPED: {} under {}: there is no {missing}\n", asked.name, referee.title()))?;
@@ -137,6 +163,7 @@ impl Session<'_> {
             return Ok(Err(broken));
         }
         let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, referee.starts_alike())?;
+        let lab_plan = Plan { machine: lab_plan.machine.with_disks_of(referee.storage()), ..lab_plan };
         let lab = in_lab::run(&lab_plan)?;
         if let Some(broken) = broken(&lab.runs) {
             return Ok(Err(broken));

@@ -1,6 +1,7 @@
 //! The kernel of this host. Its runs follow each other, so that each starts from memory as the one before has left it; the lab starts from
 //! the memory before the first.
 
+use order9_lab::machines::MachineSpec;
 use order9_lab::scenario::LivePlan;
 use order9_record::{Machine, Run};
 use order9_snapshot::Snapshot;
@@ -45,6 +46,11 @@ impl Referee for ThisHost {
 
     fn starts_alike(&self) -> bool {
         false
+    }
+
+    /// Files lie on a tmpfs of their own.
+    fn storage(&self) -> Option<&MachineSpec> {
+        None
     }
 
     fn start(&mut self) -> Result<Snapshot, Failure> {

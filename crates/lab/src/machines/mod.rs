@@ -93,6 +93,22 @@ impl MachineSpec {
         self.checked()
     }
 
+    /// The disk with the filesystem.
+    #[must_use]
+    pub fn file_disk(&self) -> Option<&MachineDisk> {
+        self.disks.iter().find(|disk| disk.holds_files())
+    }
+
+    /// The machine with the disks of another, with their figures; with none where there is no other.
+    #[must_use]
+    pub fn with_disks_of(mut self, other: Option<&Self>) -> Self {
+        let is_of_disk = |figure: &Figure| figure.key.starts_with("disks.");
+        self.figures.retain(|figure| !is_of_disk(figure));
+        self.figures.extend(other.iter().flat_map(|other| other.figures.iter().filter(|of| is_of_disk(of)).cloned()));
+        self.disks = other.map(|other| other.disks.clone()).unwrap_or_default();
+        self
+    }
+
     /// The bandwidth of each node of which it is given, in megabytes per second.
     pub(crate) fn bandwidth(&self) -> impl Iterator<Item = (NodeId, u64)> {
         let of =

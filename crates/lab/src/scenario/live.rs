@@ -25,8 +25,19 @@ pub struct LivePlan {
     pub seeds: Vec<u64>,
     /// Interval between readings of the counters; not zero.
     pub sample_every: Nanos,
+    /// The machine of guests, where one was asked for.
+    pub machine: Option<String>,
     /// The command line that asked for it, for the manifest.
     pub command: Vec<String>,
+}
+
+/// Where a real kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Real {
+    /// On this host, whose machine is what it is.
+    Host,
+    /// In guests, whose machine is made.
+    Guests,
 }
 
 impl Scenario {
@@ -34,11 +45,12 @@ impl Scenario {
     ///
     /// # Errors
     /// What only the lab can do.
-    pub fn live(self, command: Vec<String>) -> Result<LivePlan, ScenarioError> {
+    pub fn live(self, real: Real, command: Vec<String>) -> Result<LivePlan, ScenarioError> {
+        let machine_of_lab = self.machine.as_ref().filter(|_| real == Real::Host);
         let of_lab = [
             (self.policies.first().map(|asked| &asked.said), "a policy: a real kernel does what it does"),
             (self.ablate.as_ref().map(|asked| &asked.said), "an ablation: a real kernel cannot be taken apart"),
-            (self.machine.as_ref().map(|asked| &asked.said), "a machine: the program runs on this one"),
+            (machine_of_lab.map(|asked| &asked.said), "a machine: the program runs on this one, without --kernel"),
             (self.prices.as_ref().map(|asked| &asked.said), "prices: time is real"),
             (self.memory.as_ref().map(|asked| &asked.said), "contents of memory: memory is as it is"),
         ];
@@ -52,6 +64,7 @@ impl Scenario {
             chosen,
             seeds: self.seeds.unwrap_or_else(|| vec![1]),
             sample_every: self.every.unwrap_or(workload.spec().counters_every),
+            machine: self.machine.map(|asked| asked.value),
             command,
         })
     }

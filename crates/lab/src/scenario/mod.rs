@@ -32,7 +32,7 @@ use order9_workloads::{Value, Workload};
 pub use error::{Problem, ScenarioError};
 pub(crate) use host::note as host_note;
 pub use keys::{KEYS, Key};
-pub use live::LivePlan;
+pub use live::{LivePlan, Real};
 pub use named::{Cases, Named};
 pub(crate) use repeat::memory_of_machine;
 pub use repeat::{RepeatError, repetition};

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 
 use super::error::{Problem, Said};
 use super::text::{self, is_table};
-use super::{Asked, LivePlan, Scenario, ScenarioError, value};
+use super::{Asked, LivePlan, Real, Scenario, ScenarioError, value};
 use crate::cases::CaseTable;
 use crate::plan::Plan;
 
@@ -127,12 +127,14 @@ impl Named {
     ///
     /// # Errors
     /// As [`Scenario::live`].
-    pub fn live(self, command: &[String]) -> Result<Vec<(Option<String>, LivePlan)>, ScenarioError> {
+    pub fn live(self, real: Real, command: &[String]) -> Result<Vec<(Option<String>, LivePlan)>, ScenarioError> {
         match self {
-            Self::One(scenario) => Ok(vec![(None, scenario.live(command.to_vec())?)]),
+            Self::One(scenario) => Ok(vec![(None, scenario.live(real, command.to_vec())?)]),
             Self::Cases(Cases(cases)) => {
-                let plan =
-                    |case: Case| Ok((Some(case.name.clone()), case.on(case.machines.first()).live(command.to_vec())?));
+                let plan = |case: Case| {
+                    let scenario = case.on(case.machines.first());
+                    Ok((Some(case.name), scenario.live(real, command.to_vec())?))
+                };
                 cases.into_iter().map(plan).collect()
             }
         }

@@ -42,7 +42,7 @@ pub(super) fn by_default(
 
 /// Facts of the machine, as far as they are known before it starts.
 fn facts(machine: &MachineSpec, memory: &Memory) -> Facts {
-    let disk = machine.disks.first().map(|disk| (disk.spec.size - disk.swap).bytes());
+    let disk = machine.file_disk().map(|disk| (disk.spec.size - disk.swap).bytes());
     let nodes: Vec<Bytes> = machine.nodes.iter().map(|node| node.memory).collect();
     let of_machine =
         Facts { memory: machine.memory(), cpus: machine.cpus().len() as u32, nodes, disk, available: None };

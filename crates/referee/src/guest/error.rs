@@ -3,6 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::kernels::KernelError;
+
+/// Hint for who boots a kernel without modules.
+const NO_MODULES: &str = "; no modules lie beside the kernel, so that drivers have to be built into it (order9 kernels fetch keeps them beside the \
+    kernels that it brings)";
+
 /// Reason for which a guest did not boot or broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
@@ -35,6 +41,27 @@ pub enum GuestError {
         /// The last lines of the console.
         console: String,
     },
+    /// The program that makes a file system is missing.
+    #[error(
+        "{program} cannot be started, which makes the file system of the guest's disk: on Debian, apt-get install {package} brings it"
+    )]
+    NoFormat {
+        /// The program.
+        program: &'static str,
+        /// The package that has it.
+        package: &'static str,
+    },
+    /// The guest has not the disks or the swap that its machine has.
+    #[error("the guest has not the disks and swap of its machine: {error}{}", if *has_modules { "" } else { NO_MODULES })]
+    NoStorage {
+        /// The guest's own words.
+        error: String,
+        /// Whether modules lie beside the kernel.
+        has_modules: bool,
+    },
+    /// Modules of the kernel cannot be read.
+    #[error(transparent)]
+    Modules(#[from] KernelError),
     /// The run did not start in the guest.
     #[error("the run did not start: {0}")]
     NotStarted(String),

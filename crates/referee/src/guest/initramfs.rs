@@ -1,4 +1,4 @@
-//! The file system with which a guest boots: its first process, two device nodes, and nothing else.
+//! The file system with which a guest boots: its first process, two device nodes, modules for its disks and swap, and nothing else.
 
 use std::fs;
 use std::io;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cpio::newc::{Builder, ModeFileType, trailer};
 
 use super::error::GuestError;
+use crate::kernels::Module;
 
 /// Name of the first process' file.
 const INIT: &str = "order9-guest";
@@ -25,7 +26,7 @@ pub fn find_init() -> Result<PathBuf, GuestError> {
 }
 
 /// The archive that a kernel unpacks at boot.
-pub(super) fn initramfs(init: &[u8]) -> io::Result<Vec<u8>> {
+pub(super) fn initramfs(init: &[u8], modules: &[Module]) -> io::Result<Vec<u8>> {
     let mut archive = Vec::with_capacity(init.len() + 1024);
     for folder in ["dev", "proc", "sys", "run"] {
         archive =
@@ -36,16 +37,30 @@ pub(super) fn initramfs(init: &[u8]) -> io::Result<Vec<u8>> {
         let node = Builder::new(name).mode(0o600).set_mode_file_type(ModeFileType::Char);
         archive = node.rdev_major(major).rdev_minor(minor).write(archive, 0).finish()?;
     }
-    let length = u32::try_from(init.len()).map_err(io::Error::other)?;
-    let mut file = Builder::new("init").mode(0o755).set_mode_file_type(ModeFileType::Regular).write(archive, length);
-    io::copy(&mut &*init, &mut file)?;
-    trailer(file.finish()?)
+    archive = add(archive, "init", init)?;
+    if !modules.is_empty() {
+        let folder = Builder::new("modules").mode(0o755).set_mode_file_type(ModeFileType::Directory);
+        archive = folder.write(archive, 0).finish()?;
+    }
+    // They are loaded in the order of their names.
+    for (number, Module { name, content }) in modules.iter().enumerate() {
+        archive = add(archive, &format!("modules/{number:02}-{name}.ko"), content)?;
+    }
+    trailer(archive)
+}
+
+/// Adds a file.
+fn add(archive: Vec<u8>, name: &str, content: &[u8]) -> io::Result<Vec<u8>> {
+    let length = u32::try_from(content.len()).map_err(io::Error::other)?;
+    let mut file = Builder::new(name).mode(0o755).set_mode_file_type(ModeFileType::Regular).write(archive, length);
+    io::copy(&mut &*content, &mut file)?;
+    file.finish()
 }
 
 /// Reads the first process and writes the archive to `path`.
-pub(super) fn write_initramfs(init: &Path, path: &Path) -> Result<(), GuestError> {
+pub(super) fn write_initramfs(init: &Path, modules: &[Module], path: &Path) -> Result<(), GuestError> {
     let content = fs::read(init).map_err(GuestError::file(init))?;
-    let archive = initramfs(&content).map_err(GuestError::file(path))?;
+    let archive = initramfs(&content, modules).map_err(GuestError::file(path))?;
     fs::write(path, archive).map_err(GuestError::file(path))
 }
 
@@ -56,8 +71,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_archive_has_the_first_process_and_a_console() {
-        let archive = initramfs(b"a program").expect("memory takes it");
+    fn the_archive_has_the_first_process_a_console_and_modules_in_order() {
+        let module = |name: &str| Module { name: name.to_owned(), content: b"a module".to_vec() };
+        let modules = [module("zsmalloc"), module("zram")];
+        let archive = initramfs(b"a program", &modules).expect("memory takes it");
         let (mut from, mut names) = (archive.as_slice(), Vec::new());
         loop {
             let reader = Reader::new(from).expect("an entry");
@@ -67,9 +84,16 @@ mod tests {
             names.push((reader.entry().name().to_owned(), reader.entry().mode()));
             let mut content = Vec::new();
             from = reader.to_writer(&mut content).expect("its content");
-            assert_eq!(content, if names.len() == 7 { b"a program".as_slice() } else { b"" });
+            let expected: &[u8] = match names.len() {
+                7 => b"a program",
+                9.. => b"a module",
+                _ => b"",
+            };
+            assert_eq!(content, expected);
         }
         assert_eq!(names[4], ("dev/console".to_owned(), 0o020_600));
         assert_eq!(names[6], ("init".to_owned(), 0o100_755));
+        let files: Vec<&str> = names[7..].iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(files, ["modules", "modules/00-zsmalloc.ko", "modules/01-zram.ko"]);
     }
 }

@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use order9_calibrate::Direct;
-use order9_live::{Facts, FromGuest, ToGuest, read_frame, write_frame};
+use order9_live::{Facts, FromGuest, Storage, ToGuest, read_frame, write_frame};
 use order9_snapshot::Snapshot;
 
 use super::accel::Accel;
 use super::error::GuestError;
+use super::images::Images;
 use super::maps::Maps;
 use super::qemu::Qemu;
 use super::shape::Shape;
+use crate::kernels::Modules;
 
 /// Specification of a guest that boots.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub struct GuestSpec {
     pub init: PathBuf,
     /// CPUs, nodes and memory.
     pub shape: Shape,
+    /// Disks and swap.
+    pub storage: Storage,
     /// Parameters of the kernel, beside those that every guest has.
     pub cmdline: String,
     /// The longest time in which the guest may be silent, booting included.
@@ -36,6 +40,7 @@ pub struct Guest {
     pub(super) accel: Accel,
     pub(super) qemu: Qemu,
     pub(super) port: Port,
+    pub(super) images: Images,
     /// Release of the kernel, whole.
     pub(super) kernel: String,
 }
@@ -66,14 +71,29 @@ impl Guest {
             Accel::Counted => GuestSpec { shape: spec.shape.clone().with_one_cpu(), ..spec.clone() },
             Accel::Kvm | Accel::Tcg => spec.clone(),
         };
-        let mut qemu = Qemu::start(&spec, accel, false)?;
+        let images = Images::new(&spec.storage)?;
+        let mut qemu = Qemu::start(&spec, accel, &images, false)?;
         let port = Port::new(qemu.port()?);
-        let mut guest = Self { spec, accel, qemu, port, kernel: String::new() };
+        let mut guest = Self { spec, accel, qemu, port, images, kernel: String::new() };
         match guest.answer()? {
             FromGuest::Ready { kernel } => guest.kernel = kernel,
             other => return Err(guest.qemu.lost(&unexpected("the first word", &other))),
         }
+        guest.equip()?;
         Ok(guest)
+    }
+
+    /// Lets the guest make its disks and swap ready.
+    fn equip(&mut self) -> Result<(), GuestError> {
+        if self.spec.storage.is_empty() {
+            return Ok(());
+        }
+        self.order(&ToGuest::Equip(self.spec.storage.clone()))?;
+        let has_modules = Modules::beside(&self.spec.kernel).are_there();
+        match self.answer()? {
+            FromGuest::Equipped(equipped) => equipped.map_err(|error| GuestError::NoStorage { error, has_modules }),
+            other => Err(self.qemu.lost(&unexpected("an answer about disks", &other))),
+        }
     }
 
     /// Accelerator that executes its code.
@@ -86,6 +106,11 @@ impl Guest {
     #[must_use]
     pub fn kernel(&self) -> &str {
         &self.kernel
+    }
+
+    /// Lets it be silent for so long from now on.
+    pub const fn allow_silence(&mut self, silence: Duration) {
+        self.spec.silence = silence;
     }
 
     /// Text of its console.
@@ -161,7 +186,7 @@ impl Guest {
         let Self { spec, qemu, port, .. } = self;
         port.read(spec.silence, || qemu.is_running()).map_err(|error| match error.kind() {
             ErrorKind::TimedOut => qemu.lost(&format!("said nothing for {} s", spec.silence.as_secs())),
-            ErrorKind::UnexpectedEof => qemu.lost("ended"),
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => qemu.ended(),
             _ => qemu.lost(&format!("cannot be understood: {error}")),
         })
     }

@@ -5,6 +5,7 @@
 
 mod accel;
 mod error;
+mod images;
 mod initramfs;
 mod machine;
 mod maps;

@@ -12,9 +12,11 @@ use tempfile::TempDir;
 
 use super::accel::Accel;
 use super::error::GuestError;
+use super::images::Images;
 use super::initramfs::write_initramfs;
 use super::machine::GuestSpec;
 use super::qmp::Qmp;
+use crate::kernels::Modules;
 
 /// The program.
 const QEMU: &str = "qemu-system-x86_64";
@@ -29,14 +31,15 @@ pub(super) struct Qemu {
 
 impl Qemu {
     /// Starts a machine; with `resumes` it waits for its state.
-    pub(super) fn start(spec: &GuestSpec, accel: Accel, resumes: bool) -> Result<Self, GuestError> {
+    pub(super) fn start(spec: &GuestSpec, accel: Accel, images: &Images, resumes: bool) -> Result<Self, GuestError> {
         let folder = tempfile::tempdir().map_err(GuestError::file(std::env::temp_dir()))?;
         let place = |name: &str| folder.path().join(name);
-        write_initramfs(&spec.init, &place("initramfs"))?;
+        let modules = Modules::beside(&spec.kernel).of(&spec.storage)?;
+        write_initramfs(&spec.init, &modules, &place("initramfs"))?;
         let text = |path: PathBuf| path.display().to_string();
         let mut command = Command::new(QEMU);
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-vga", "none", "-no-reboot"]);
-        command.args(accel.arguments()).args(spec.shape.arguments());
+        command.args(accel.arguments()).args(spec.shape.arguments()).args(images.arguments(resumes));
         command.arg("-kernel").arg(&spec.kernel).arg("-initrd").arg(place("initramfs"));
         // Pages that are cleared whenever somebody takes them are an option of distributions, which no preset has.
         let console = "console=ttyS0 quiet panic=-1 nokaslr init_on_alloc=0 rdinit=/init";
@@ -75,7 +78,7 @@ impl Qemu {
                 Err(error) => return Err(GuestError::File { path, error }),
             }
             if !self.is_running() {
-                return Err(GuestError::Qmp(self.errors()));
+                return Err(GuestError::Qmp(self.errors().unwrap_or_else(|| "it ended and gave no reason".to_owned())));
             }
             if Instant::now() > until {
                 return Err(self.lost("did not start within two minutes"));
@@ -89,9 +92,9 @@ impl Qemu {
     }
 
     /// Last line of QEMU's own messages.
-    fn errors(&self) -> String {
+    fn errors(&self) -> Option<String> {
         let text = fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default();
-        text.lines().last().unwrap_or("it ended and gave no reason").to_owned()
+        text.lines().last().map(str::to_owned)
     }
 
     /// Text of the guest's console.
@@ -103,13 +106,23 @@ impl Qemu {
     pub(super) fn lost(&self, what: &str) -> GuestError {
         GuestError::Lost { what: what.to_owned(), console: last_lines(&self.console()) }
     }
+
+    /// The error of a guest whose machine has ended: by itself, or since QEMU would not have it.
+    pub(super) fn ended(&self) -> GuestError {
+        match (self.console().trim(), self.errors()) {
+            ("", Some(errors)) => GuestError::Qmp(errors),
+            _ => self.lost("ended"),
+        }
+    }
 }
 
-/// The last lines of a console, in one.
+/// The last lines of a console, in one. Where the kernel has panicked, its reason comes first: registers and calls follow it.
 fn last_lines(console: &str) -> String {
     let lines: Vec<&str> = console.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LINES)..];
-    if last.is_empty() { "there are none".to_owned() } else { last.join(" | ") }
+    let (before, last) = lines.split_at(lines.len().saturating_sub(LINES));
+    let panic = before.iter().rfind(|line| line.contains("Kernel panic"));
+    let told: Vec<&str> = panic.into_iter().chain(last).copied().collect();
+    if told.is_empty() { "there are none".to_owned() } else { told.join(" | ") }
 }
 
 impl Drop for Qemu {
@@ -130,5 +143,7 @@ mod tests {
         assert_eq!(last_lines(""), "there are none");
         let many: String = (0..20).map(|number| format!("{number}\n")).collect();
         assert_eq!(last_lines(&many), "12 | 13 | 14 | 15 | 16 | 17 | 18 | 19");
+        let panic = last_lines(&format!("booting\n[ 5.1] Kernel panic - not syncing: of old age\n{many}"));
+        assert!(panic.starts_with("[ 5.1] Kernel panic - not syncing: of old age | 12 | 13"), "{panic}");
     }
 }

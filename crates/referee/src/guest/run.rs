@@ -1,10 +1,11 @@
 //! A run in a guest, from the order to the record.
 
-use order9_live::{FromGuest, Job, Message, StopKind, Supervised, ToGuest};
+use order9_live::{FromGuest, Job, Message, StopKind, Storage, Supervised, ToGuest};
 use order9_record::{ExtraFile, ProcFile, Run};
 use order9_snapshot::{Snapshot, format};
 use order9_units::CounterMeaning;
 
+use super::accel::Accel;
 use super::error::GuestError;
 use super::machine::{Guest, unexpected};
 use super::maps::Maps;
@@ -24,14 +25,32 @@ impl Guest {
     /// # Errors
     /// Where the run did not start.
     pub fn run(&mut self, job: &Job, title: &str, meaning: Meaning<'_>) -> Result<InGuest, GuestError> {
-        self.order(&ToGuest::Run(job.clone()))?;
+        // Files of the workload lie on the guest's disk, where it has one.
+        let files = self.spec.storage.files.map(|_| Storage::FILES.into());
+        self.order(&ToGuest::Run(Job { files, ..job.clone() }))?;
         let mut measured = collect(|| self.answer(), Collector::new(title, job.seed), meaning)?;
         let run = &mut measured.run;
         run.notes.extend(self.accel.note().map(str::to_owned));
         run.notes.push(format!("a guest by {} under Linux {}", self.accel.name(), self.kernel));
+        run.notes.extend(notes_on(&self.spec.storage, self.accel));
         run.traces.end.push(ProcFile { path: "/dev/kmsg".to_owned(), content: self.console() });
         Ok(measured)
     }
+}
+
+/// Sentences on the guest's disks and swap.
+fn notes_on(storage: &Storage, accel: Accel) -> Vec<String> {
+    let mib = |size: u64| size >> 20;
+    let disk = storage.files.map(|disk| {
+        format!("the guest's files are on a disk of {} MiB with {}", mib(disk.size), disk.file_system.name())
+    });
+    let swap = storage.swap.iter().map(|area| {
+        let kind = if area.is_zram { "on zram" } else { "on a disk" };
+        format!("the guest has {} MiB of swap {kind}", mib(area.size))
+    });
+    let time = (accel == Accel::Counted && !storage.disks().is_empty())
+        .then(|| "the guest's disks take the host's time: runs with them are not the same again".to_owned());
+    disk.into_iter().chain(swap).chain(time).collect()
 }
 
 /// Meanings of counters by name.

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::accel::Accel;
 use super::error::GuestError;
+use super::images::Images;
 use super::machine::{Guest, GuestSpec, Port};
 use super::qemu::Qemu;
 
@@ -18,6 +19,7 @@ pub struct Saved {
     accel: Accel,
     kernel: String,
     state: PathBuf,
+    images: Images,
     _folder: TempDir,
 }
 
@@ -38,8 +40,8 @@ impl Guest {
         monitor.command("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         monitor.command("migrate", &json!({ "uri": format!("exec:cat > {}", state.display()) }))?;
         monitor.migrated(TIME)?;
-        let Self { spec, accel, kernel, .. } = self;
-        Ok(Saved { spec, accel, kernel, state, _folder: folder })
+        let Self { spec, accel, kernel, images, .. } = self;
+        Ok(Saved { spec, accel, kernel, state, images, _folder: folder })
     }
 
     /// Switches the guest off.
@@ -55,13 +57,13 @@ impl Saved {
     /// # Errors
     /// Where QEMU cannot start or read the state.
     pub fn resume(&self) -> Result<Guest, GuestError> {
-        let mut qemu = Qemu::start(&self.spec, self.accel, true)?;
+        let mut qemu = Qemu::start(&self.spec, self.accel, &self.images, true)?;
         let mut monitor = qemu.monitor()?;
         let port = Port::new(qemu.port()?);
         monitor.command("migrate-incoming", &json!({ "uri": format!("exec:cat {}", self.state.display()) }))?;
         monitor.migrated(TIME)?;
         monitor.command("cont", &json!({}))?;
         let (spec, accel, kernel) = (self.spec.clone(), self.accel, self.kernel.clone());
-        Ok(Guest { spec, accel, qemu, port, kernel })
+        Ok(Guest { spec, accel, qemu, port, images: self.images.clone(), kernel })
     }
 }

@@ -1,13 +1,18 @@
 //! Kernels to compare with: those of Debian, taken by apt from the mirror that this machine is set up with.
 //!
 //! apt does what it does for every package: it finds the mirror, checks the signed index and the digests. Its lists and the packages
-//! lie in a folder of their own, so that nothing of the machine's own set-up changes. A kernel is a folder of the cache: `vmlinuz`, and
-//! `package` with the name and version of the package that it came in.
+//! lie in a folder of their own, so that nothing of the machine's own set-up changes. A kernel is a folder of the cache: `vmlinuz`,
+//! `modules` with those that guests load, and `package` with the name and version of the package that it came in.
+
+mod apt;
+mod modules;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use apt::Apt;
+pub use modules::{Module, Modules};
 
 /// Suites of Debian, each with the series of its kernel.
 const SUITES: [(&str, &str); 4] = [("bullseye", "5.10"), ("bookworm", "6.1"), ("trixie", "6.12"), ("sid", "7.2")];
@@ -21,6 +26,8 @@ pub struct Kernel {
     pub suite: &'static str,
     /// The package in the cache, with its version; `None` where it was not fetched.
     pub package: Option<String>,
+    /// Whether modules for disks and swap lie beside it.
+    pub has_modules: bool,
 }
 
 /// Reason for which there is no kernel.
@@ -104,6 +111,7 @@ impl Kernels {
                 series,
                 suite,
                 package: package(series).map(|text| text.trim().to_owned()),
+                has_modules: self.folder.join(series).join(Modules::FOLDER).is_dir(),
             })
             .to_vec()
     }
@@ -135,12 +143,18 @@ impl Kernels {
         let image = apt.newest(series)?;
         let folder = tempfile::tempdir_in(&self.folder).map_err(of_file(&self.folder))?;
         apt.download(&image, folder.path())?;
-        let kernel = find_kernel(&folder.path().join("unpacked")).ok_or_else(|| KernelError::Failed {
+        if let Some(modules) = apt::package_of_modules(&image) {
+            apt.download(&modules, folder.path())?;
+        }
+        let unpacked = folder.path().join(apt::UNPACKED);
+        let kernel = find(&unpacked, &|name| name.starts_with("vmlinuz")).into_iter().next();
+        let kernel = kernel.ok_or_else(|| KernelError::Failed {
             what: image.clone(),
             said: "the package holds no kernel".to_owned(),
         })?;
         let place = self.folder.join(series);
         fs::create_dir_all(&place).map_err(of_file(&place))?;
+        modules::keep(&unpacked, &place)?;
         // The name comes last, so that a kernel with a name is whole.
         fs::copy(&kernel, place.join("vmlinuz.new")).map_err(of_file(&kernel))?;
         fs::rename(place.join("vmlinuz.new"), place.join("vmlinuz")).map_err(of_file(&place))?;
@@ -155,108 +169,21 @@ fn series(word: &str) -> Result<&'static str, KernelError> {
     found.ok_or_else(|| KernelError::Unknown { name: word.to_owned() })
 }
 
-/// A file called vmlinuz, with whatever behind the name.
-fn find_kernel(folder: &Path) -> Option<PathBuf> {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
-    entries.sort_unstable();
-    entries.into_iter().find_map(|path| {
-        let is_link = path.symlink_metadata().ok()?.is_symlink();
+/// All files below `folder` whose names are admitted, in order.
+fn find(folder: &Path, admits: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort_unstable();
+    let below = |path: PathBuf| {
+        let is_link = path.symlink_metadata().is_ok_and(|data| data.is_symlink());
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         match path.is_dir() {
-            true if !is_link => find_kernel(&path),
-            _ => path.file_name()?.to_str()?.starts_with("vmlinuz").then_some(path),
+            true if !is_link => find(&path, admits),
+            _ if admits(name) => vec![path],
+            _ => Vec::new(),
         }
-    })
-}
-
-/// apt with lists and packages of its own.
-struct Apt {
-    options: Vec<String>,
-}
-
-impl Apt {
-    fn new(folder: &Path, suite: &str) -> Result<Self, KernelError> {
-        let apt = folder.join("apt");
-        for part in ["lists/partial", "cache/archives/partial"] {
-            fs::create_dir_all(apt.join(part)).map_err(of_file(&apt))?;
-        }
-        let mirror = mirror()?;
-        let sources = apt.join(format!("{suite}.list"));
-        fs::write(&sources, format!("deb {mirror} {suite} main\n")).map_err(of_file(&sources))?;
-        let option = |name: &str, value: String| ["-o".to_owned(), format!("{name}={value}")];
-        let options = [
-            option("Dir::Etc::sourcelist", sources.display().to_string()),
-            option("Dir::Etc::sourceparts", "-".to_owned()),
-            option("Dir::State::lists", apt.join("lists").display().to_string()),
-            option("Dir::Cache", apt.join("cache").display().to_string()),
-            // Indexes of other things than packages are of no use here.
-            option("Acquire::IndexTargets::deb::DEP-11::DefaultEnabled", "false".to_owned()),
-            option("Acquire::Languages", "none".to_owned()),
-            option("APT::Sandbox::User", "root".to_owned()),
-        ];
-        Ok(Self { options: options.concat() })
-    }
-
-    fn run(&self, program: &'static str, arguments: &[&str], folder: &Path, what: &str) -> Result<String, KernelError> {
-        let mut command = Command::new(program);
-        command.args(&self.options).args(arguments).current_dir(folder).env("LC_ALL", "C");
-        run(command, program, what)
-    }
-
-    fn get(&self, arguments: &[&str], what: &str) -> Result<String, KernelError> {
-        self.run("apt-get", arguments, Path::new("/"), what)
-    }
-
-    /// The newest package with a kernel of this series for virtual machines.
-    fn newest(&self, series: &str) -> Result<String, KernelError> {
-        let pattern = format!(r"^linux-(image|binary-unsigned)-{}[.][^ ]*cloud-amd64$", series.replace('.', "[.]"));
-        let found =
-            self.run("apt-cache", &["search", "--names-only", &pattern], Path::new("/"), "the search for kernels")?;
-        let names: Vec<&str> = found.lines().filter_map(|line| line.split(' ').next()).collect();
-        // From 7.2 on the kernel is in a package of its own, and that of the old name holds nothing.
-        let binary = names.iter().filter(|name| name.starts_with("linux-binary-unsigned-"));
-        let newest = binary.max_by_key(|name| version(name)).or_else(|| names.iter().max_by_key(|name| version(name)));
-        newest.map(|name| (*name).to_owned()).ok_or_else(|| KernelError::Failed {
-            what: format!("Linux {series}"),
-            said: "the mirror has no package with it".to_owned(),
-        })
-    }
-
-    /// Takes a package and unpacks it below `folder`.
-    fn download(&self, package: &str, folder: &Path) -> Result<(), KernelError> {
-        self.run("apt-get", &["download", package], folder, package)?;
-        let mut files = fs::read_dir(folder).map_err(of_file(folder))?.flatten().map(|entry| entry.path());
-        let file = files.find(|path| path.extension().is_some_and(|end| end == "deb"));
-        let file =
-            file.ok_or_else(|| KernelError::Failed { what: package.to_owned(), said: "no file came".to_owned() })?;
-        let mut command = Command::new("dpkg-deb");
-        command.arg("-x").arg(&file).arg(folder.join("unpacked"));
-        run(command, "dpkg-deb", package).map(drop)
-    }
-}
-
-fn run(mut command: Command, program: &'static str, what: &str) -> Result<String, KernelError> {
-    let output = command.output().map_err(|error| KernelError::NoApt { program, error })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    let said =
-        errors.lines().rfind(|line| line.starts_with("E: ")).or(errors.lines().last()).unwrap_or("no reason given");
-    Err(KernelError::Failed { what: what.to_owned(), said: said.to_owned() })
-}
-
-/// The first mirror of Debian among apt's sources.
-fn mirror() -> Result<String, KernelError> {
-    let mut command = Command::new("apt-get");
-    command.args(["indextargets", "--format", "$(REPO_URI)"]).env("LC_ALL", "C");
-    let uris = run(command, "apt-get", "apt's sources")?;
-    let is_debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
-    uris.lines().find(is_debian).map(str::to_owned).ok_or(KernelError::NoMirror)
-}
-
-/// Numbers of a package's name, for comparison.
-fn version(name: &str) -> Vec<u64> {
-    name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+    };
+    paths.into_iter().flat_map(below).collect()
 }
 
 #[cfg(test)]
@@ -279,13 +206,5 @@ mod tests {
         }
         let packages: Vec<_> = kernels.list().into_iter().filter_map(|kernel| kernel.package).collect();
         assert_eq!(packages, ["linux-image-6.1"]);
-    }
-
-    #[test]
-    fn the_newest_package_is_that_of_the_highest_numbers() {
-        let names = ["linux-image-6.1.0-9-cloud-amd64", "linux-image-6.1.0-50-cloud-amd64"];
-        assert_eq!(names.iter().max_by_key(|name| version(name)), Some(&names[1]));
-        let names = ["linux-image-6.12.107+deb13-cloud-amd64", "linux-image-6.12.94+deb13-cloud-amd64"];
-        assert_eq!(names.iter().max_by_key(|name| version(name)), Some(&names[0]));
     }
 }
