@@ -81,7 +81,7 @@ fn asked(args: &ValidateArgs) -> Result<Vec<Asked>, Failure> {
     let real = if args.kernels.kernels.is_empty() { Real::Host } else { Real::Guests };
     let plans = named(&args.what, args.case.as_deref(), args.chosen())?.live(real, &command()).map_err(usage)?;
     let asked = plans.into_iter().map(|(case, plan)| {
-        let name = case.unwrap_or_else(|| plan.workload.name().to_owned());
+        let name = case.or_else(|| args.case.clone()).unwrap_or_else(|| plan.workload.name().to_owned());
         Asked { name, plan: LivePlan { seeds: (1..=args.runs).collect(), ..plan } }
     });
     Ok(asked.collect())

@@ -5,6 +5,8 @@ use order9_toml::Preset;
 /// Every built-in machine, smallest first.
 pub(super) static PRESETS: &[Preset] = order9_toml::presets![
     "../../../../machines/":
+    "guest-zram",
+    "guest-2n",
     "desktop-8g",
     "xeon-1s",
     "epyc-vm",
