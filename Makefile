@@ -5,8 +5,10 @@ SOAK_CASES ?= 20000
 SOAK_SEEDS ?= 3
 # More for the matrix: --only PATTERN, --seconds N, --memory GIB.
 MATRIX ?=
+# More for the validation: --quick, --kernels LIST, --runs N, --prices FILE, --causes FILE.
+VALIDATE ?=
 
-.PHONY: help run test bench bench-host fuzz soak matrix mutants prepare
+.PHONY: help run test bench bench-host fuzz soak matrix mutants prepare prepare-guests validate
 
 help:
 	@echo "make run         build, inspect the memory of this host (as root; else of a bundled snapshot), and run thpscale in it"
@@ -17,15 +19,20 @@ help:
 	@echo "make soak        hours: the property tests with SOAK_CASES=$(SOAK_CASES) cases each, small runs of SOAK_SEEDS=$(SOAK_SEEDS)"
 	@echo "                 seeds twice and in two builds, and every workload with its defaults on every machine (make matrix)"
 	@echo "make matrix      the last of these alone; MATRIX='--only \"fsmark xeon-1s\"' takes some cells"
+	@echo "make validate    hours: holds the lab against kernels in virtual machines and this host's, as root, and writes docs/fidelity.md;"
+	@echo "                 what is there is kept; VALIDATE='--quick' takes minutes, --kernels \"6.12 host\" takes some"
 	@echo "make mutants     plants the defects of tests/mutants/, one at a time, and says which tests see them (hours the first time)"
 
 prepare:
 	@bash scripts/prepare.sh
 
+prepare-guests:
+	@bash scripts/prepare.sh guests
+
 run: prepare
 	@bash scripts/run.sh
 
-test: prepare
+test: prepare-guests
 	@bash scripts/check.sh
 
 # The benches of crate host measure the host itself.
@@ -52,6 +59,9 @@ soak: prepare
 	cargo build --release --locked -p order9-cli
 	scripts/matrix.sh --small --check 1000 --seeds $(SOAK_SEEDS) --against target/debug/order9 $(MATRIX) target/release/order9
 	scripts/matrix.sh $(MATRIX) target/release/order9
+
+validate: prepare-guests
+	@bash scripts/validate-all.sh $(VALIDATE)
 
 matrix: prepare
 	cargo build --release --locked -p order9-cli

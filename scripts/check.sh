@@ -60,6 +60,25 @@ tests() {
     cargo test --locked --workspace --no-fail-fast "$@" 2>&1 | tee -a "$log"
 }
 
+# The parts of virtual machines that tests boot: their first process and a kernel. Tests say where one is missing.
+guests() {
+    local target=x86_64-unknown-linux-musl
+    if ! command -v qemu-system-x86_64 >/dev/null; then
+        echo "SKIPPED: no qemu-system-x86_64 on this machine. 'apt-get install qemu-system-x86' brings it."
+    elif ! [ -d "$(rustc --print target-libdir --target $target)" ]; then
+        echo "SKIPPED: this Rust has no target $target."
+    else
+        cargo build --locked --profile guest --target $target -p order9-guest && kernel
+    fi
+}
+
+# A distribution's kernel with its modules, once: 50 MB come from the mirror, and 20 MB are kept.
+kernel() {
+    target/debug/order9 kernels list | grep '^linux-6.12 ' | grep -Eqv 'not fetched|without modules' ||
+        target/debug/order9 kernels fetch 6.12 ||
+        echo "SKIPPED: no kernel for virtual machines came."
+}
+
 # The sum over all test binaries, in the form of their own summaries.
 total() {
     awk '/^test result:/ { passed += $4; failed += $6; ignored += $8 }
@@ -79,6 +98,9 @@ if [ -e fuzz/Cargo.toml ]; then
 fi
 step "examples in the documentation" tests --doc
 # Benches are compiled by clippy; running them is `make bench`.
-step "tests" tests --lib --bins --tests --examples
+kinds=(--lib --bins --tests --examples)
+step "tests compile" cargo test --locked --workspace --no-run "${kinds[@]}"
+step "virtual machines" guests
+step "tests" tests "${kinds[@]}"
 step "every workload on every machine, small" scripts/matrix.sh --small target/debug/order9
 total

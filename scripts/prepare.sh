@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that order9 can be built here: a C compiler and linker, make, the pinned Rust toolchain and its targets.
 # Installs what is missing where it may, otherwise says what to type. Silent where all is there.
+# With the word `guests`, QEMU and a maker of file systems, too, without which tests of virtual machines are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +18,17 @@ if ! command -v cc >/dev/null || ! command -v c++ >/dev/null || ! command -v mak
         { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $packages; } >&2
     else
         fail "no C compiler and linker, or no make. On Debian: sudo apt-get install $packages"
+    fi
+fi
+
+if [ "${1:-}" = guests ] && ! { command -v qemu-system-x86_64 && command -v mkfs.ext4; } >/dev/null; then
+    packages="qemu-system-x86 e2fsprogs"
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        printf 'order9: installing %s, for tests in virtual machines\n' "$packages" >&2
+        { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $packages; } >&2 ||
+            printf 'order9: not installed: tests in virtual machines are left out\n' >&2
+    else
+        printf 'order9: tests in virtual machines are left out. On Debian: sudo apt-get install %s\n' "$packages" >&2
     fi
 fi
 

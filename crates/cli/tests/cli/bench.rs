@@ -12,10 +12,10 @@ use crate::support::{Ran, order9, order9_line};
 
 /// A setting that every kernel from 5.9 on has and that hurts nobody.
 const SETTING: &str = "/proc/sys/vm/compaction_proactiveness";
-const UNDO: &str = "/run/order9/undo";
+pub(crate) const UNDO: &str = "/run/order9/undo";
 
 /// One test at a time: a host has one journal. `None` where this host is not one to run on.
-fn host() -> Option<MutexGuard<'static, ()>> {
+pub(crate) fn host() -> Option<MutexGuard<'static, ()>> {
     static HOST: Mutex<()> = Mutex::new(());
     let guard = HOST.lock().unwrap_or_else(PoisonError::into_inner);
     let ran = order9(["bench", "idle", "--param", "time=1ms"]);
@@ -40,7 +40,7 @@ fn other() -> &'static str {
 
 /// Waits until something holds.
 #[track_caller]
-fn wait_for(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < until, "{what} did not come");
@@ -60,7 +60,7 @@ fn start(value: &str) -> Child {
 }
 
 /// Programs that a supervisor has started.
-fn programs() -> usize {
+pub(crate) fn programs() -> usize {
     let is_program = |path: &Path| {
         let line = fs::read(path.join("cmdline")).unwrap_or_default();
         line.split(|&byte| byte == 0).nth(1) == Some(b"program")

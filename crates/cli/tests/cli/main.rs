@@ -11,6 +11,8 @@ mod cpus;
 mod escapes;
 mod forge;
 mod golden;
+mod guests;
+mod kills;
 mod machines;
 mod map;
 mod memory;
