@@ -16,6 +16,7 @@ mod files;
 mod ftrace;
 mod manifest;
 mod mmtests;
+mod monitors;
 mod partial;
 mod read;
 mod run;
@@ -31,6 +32,7 @@ pub use files::check_title;
 pub use manifest::{
     Cell, Experiment, FORMAT, FileEntry, Inputs, Machine, Manifest, Memory, PhaseEntry, Policy, Recorded, Workload,
 };
+pub use monitors::Monitors;
 pub use partial::{Begin, Kept, Partial};
 pub use read::{Loaded, read, read_manifest};
 pub use run::{
