@@ -26,7 +26,9 @@ impl Format {
     /// # Errors
     /// Text of another form.
     pub fn parse(system: &str, text: &str) -> Result<Self, FormatError> {
-        let format = PerfEventFormat::parse(true, system, text);
+        // Nothing stands behind the text for people, and nobody reads that here.
+        let text = text.split_once(FOR_PEOPLE).map_or(text, |(fields, _)| fields);
+        let format = if is_readable(text) { PerfEventFormat::parse(true, system, text) } else { None };
         format.map(|format| Self { format }).ok_or_else(|| FormatError(system.to_owned()))
     }
 
@@ -51,8 +53,14 @@ impl Format {
     /// Number of the task of a record; 0 where the record is too short.
     #[must_use]
     pub fn pid(&self, record: &[u8]) -> u32 {
-        let field = self.format.fields().iter().find(|field| field.name() == PID);
-        field.and_then(|field| number(bytes(field, record)?, false)).map_or(0, |pid| pid as u32)
+        self.number(PID, record).map_or(0, |pid| pid as u32)
+    }
+
+    /// Number in the field `name` of a record; `None` where there is no such field, no number in it, or the record is too short.
+    #[must_use]
+    pub fn number(&self, name: &str, record: &[u8]) -> Option<i128> {
+        let field = self.format.fields().iter().find(|field| field.name() == name)?;
+        number(bytes(field, record)?, field.signed() == Some(true))
     }
 
     /// Fields of a record, `key=value` with blanks between. Fields that the record is too short for are left out.
@@ -67,6 +75,16 @@ impl Format {
         }
         text
     }
+}
+
+/// Begin of the line with the text for people, which is the last one.
+const FOR_PEOPLE: &str = "\nprint fmt:";
+/// Digits of the longest number that is read, which may be hexadecimal.
+const DIGITS_MAX: usize = 8;
+
+/// Whether the library can read a text without counting beyond 32 bits or cutting a character in two: it does not ask.
+fn is_readable(text: &str) -> bool {
+    text.is_ascii() && text.split(|c: char| !c.is_ascii_hexdigit()).all(|digits| digits.len() <= DIGITS_MAX)
 }
 
 fn bytes<'a>(field: &PerfFieldFormat, record: &'a [u8]) -> Option<&'a [u8]> {
@@ -130,6 +148,8 @@ print fmt: \"range=(0x%lx ~ 0x%lx)\", REC->start_pfn, REC->end_pfn
         record.extend((-1_i32).to_ne_bytes());
         assert_eq!((Format::id_of(&record), format.pid(&record)), (Some(561), 77));
         assert_eq!(format.fields(&record), "start_pfn=0x1000 end_pfn=0x1200 nr_scanned=512 status=-1");
+        let number = |name| format.number(name, &record);
+        assert_eq!((number("status"), number("nr_scanned"), number("nr_isolated")), (Some(-1), Some(512), None));
         assert_eq!(format.fields(&record[..20]), "start_pfn=0x1000");
         assert_eq!((Format::id_of(&[1]), format.pid(&record[..5])), (None, 0));
     }
@@ -137,5 +157,8 @@ print fmt: \"range=(0x%lx ~ 0x%lx)\", REC->start_pfn, REC->end_pfn
     #[test]
     fn a_text_of_another_form_is_no_format() {
         assert_eq!(Format::parse("x", "nothing of it").err(), Some(FormatError("x".to_owned())));
+        for odd in [TEXT.replace("start_pfn;", "st\u{fffd}rt;"), TEXT.replace("offset:8", "offset:99999999999")] {
+            assert!(Format::parse("x", &odd).is_err(), "{odd}");
+        }
     }
 }

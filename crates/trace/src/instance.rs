@@ -59,6 +59,28 @@ pub struct Drained {
     pub gaps: u64,
 }
 
+/// An event as it lies in a buffer, until the next look.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// CPU on which it happened.
+    pub cpu: u32,
+    /// Index of the tracepoint among those of the instance.
+    pub tracepoint: usize,
+    /// Form of the record.
+    pub format: &'a Format,
+    /// Time and record.
+    pub raw: RawEvent<'a>,
+}
+
+/// Events that a look did not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Number of events that are known to be lost.
+    pub lost: u64,
+    /// Pieces before which events were lost, nobody knows how many, and pieces of an unknown form.
+    pub gaps: u64,
+}
+
 impl Instance {
     /// Switches tracepoints on in an instance of tracefs called `name`. One that is left from before is removed first.
     ///
@@ -117,37 +139,44 @@ impl Instance {
     /// Takes all events that have happened since the last time.
     #[must_use]
     pub fn drain(&mut self) -> Drained {
-        let mut drained = Drained::default();
+        let mut events = Vec::new();
+        let Losses { lost, gaps } = self.look(|&Seen { cpu, tracepoint, format, raw: RawEvent { at, data } }| {
+            events.push(TraceEvent { at, cpu, pid: format.pid(data), tracepoint, fields: format.fields(data) });
+        });
+        Drained { events, lost, gaps }
+    }
+
+    /// Shows all events that have happened since the last time, in order for each CPU, without making text of them.
+    pub fn look(&mut self, mut see: impl FnMut(&Seen<'_>)) -> Losses {
+        let mut losses = Losses::default();
         let mut piece = vec![0; PIECE];
         let Self { formats, cpus, .. } = self;
         for (cpu, buffer) in cpus {
             // An empty buffer is an error of a file that does not wait.
             while let Ok(length @ 1..) = buffer.read(&mut piece) {
-                take(formats, *cpu, &piece[..length], &mut drained);
+                show(formats, *cpu, &piece[..length], &mut losses, &mut see);
             }
         }
-        drained
+        losses
     }
 }
 
-/// Takes the events of one piece.
-fn take(formats: &[Format], cpu: u32, piece: &[u8], drained: &mut Drained) {
+/// Shows the events of one piece.
+fn show(formats: &[Format], cpu: u32, piece: &[u8], losses: &mut Losses, see: &mut impl FnMut(&Seen<'_>)) {
     let Ok(SubBuffer { lost, events }) = SubBuffer::parse(piece) else {
-        drained.gaps += 1;
+        losses.gaps += 1;
         return;
     };
     match lost {
         Lost::None => {}
-        Lost::Some(number) => drained.lost += number,
-        Lost::Unknown => drained.gaps += 1,
+        Lost::Some(number) => losses.lost = losses.lost.saturating_add(number),
+        Lost::Unknown => losses.gaps += 1,
     }
-    let event = |RawEvent { at, data }: RawEvent<'_>| {
-        let id = Format::id_of(data)?;
-        let tracepoint = formats.iter().position(|format| format.id() == id)?;
-        let format = &formats[tracepoint];
-        Some(TraceEvent { at, cpu, pid: format.pid(data), tracepoint, fields: format.fields(data) })
-    };
-    drained.events.extend(events.into_iter().filter_map(event));
+    for raw in events {
+        let Some(id) = Format::id_of(raw.data) else { continue };
+        let Some(tracepoint) = formats.iter().position(|format| format.id() == id) else { continue };
+        see(&Seen { cpu, tracepoint, format: &formats[tracepoint], raw });
+    }
 }
 
 /// The group and the name of a tracepoint, which may be called by its name alone.

@@ -11,7 +11,7 @@ mod instance;
 mod sub_buffer;
 
 pub use format::{Format, FormatError};
-pub use instance::{Drained, Instance, InstanceError};
+pub use instance::{Drained, Instance, InstanceError, Losses, Seen};
 pub use sub_buffer::{Lost, RawEvent, SubBuffer, SubBufferError};
 
 /// An event.
