@@ -10,7 +10,7 @@ use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_report::number::size;
 use order9_snapshot::Snapshot;
 use order9_units::Nanos;
-use order9_workloads::{Facts, Parameters, Value, Workload};
+use order9_workloads::{Facts, Parameters, Recording, Value, Workload};
 
 use crate::error::PlanError;
 use crate::events::events;
@@ -56,6 +56,7 @@ pub(crate) fn run_cell(
         watch(tick);
     });
     let mut run = record_of(plan, cell, &results);
+    run.notes.extend(replay_note(&parameters));
     run.notes.extend(notes);
     run.notes.extend(boot_log.iter().filter(|line| line.is_warning).map(|line| line.text.clone()));
     run.traces = monitors.into_traces(facts.cpus, last);
@@ -85,6 +86,12 @@ pub(crate) fn parameters(
         }
     };
     Parameters::new(workload, chosen, facts).map_err(refused)
+}
+
+/// A note about what no recording tells, where one was replayed.
+fn replay_note(parameters: &Parameters) -> Option<String> {
+    let is_recording = |(_, value): (_, &Value)| matches!(value, Value::Recording(_));
+    parameters.iter().any(is_recording).then(|| Recording::LIMITS.to_owned())
 }
 
 fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {

@@ -93,6 +93,7 @@ fn table<'a>(parameters: impl Iterator<Item = (&'static str, &'a Value)>) -> tom
         Value::Word(word) => toml::Value::String((*word).to_owned()),
         Value::Mempolicy(policy) => toml::Value::String(policy.to_string()),
         Value::Cpus(cpus) => toml::Value::String(cpus.to_string()),
+        Value::Recording(recording) => toml::Value::String(recording.to_string()),
     };
     parameters.map(|(key, value)| (key.to_owned(), written(value))).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use order9_units::{Bytes, Nanos};
-use order9_workloads::{Cpus, GENERAL, Kind, Mempolicy, Parameters, Value, Workload};
+use order9_workloads::{Cpus, GENERAL, Kind, Mempolicy, Parameters, Recording, Value, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::message::Facts;
@@ -52,6 +52,8 @@ pub enum WireValue {
     Mempolicy(String),
     /// CPUs in taskset's words.
     Cpus(String),
+    /// A recording in its words.
+    Recording(String),
 }
 
 impl From<&Value> for WireValue {
@@ -64,6 +66,7 @@ impl From<&Value> for WireValue {
             Value::Word(word) => Self::Word((*word).to_owned()),
             Value::Mempolicy(policy) => Self::Mempolicy(policy.to_string()),
             Value::Cpus(cpus) => Self::Cpus(cpus.to_string()),
+            Value::Recording(recording) => Self::Recording(recording.to_string()),
         }
     }
 }
@@ -79,6 +82,7 @@ impl WireValue {
             (Self::Word(_), _) => return None,
             (Self::Mempolicy(text), _) => Value::Mempolicy(Mempolicy::parse(text)?),
             (Self::Cpus(text), _) => Value::Cpus(Cpus::parse(text)?),
+            (Self::Recording(text), _) => Value::Recording(Recording::parse(text).ok()?),
         };
         kind.admits(&value).then_some(value)
     }

@@ -115,6 +115,7 @@ mod tests {
                     Kind::Word(words) => words.iter().map(|word| Value::Word(word)).collect(),
                     Kind::Mempolicy => vec![Value::Mempolicy(crate::Mempolicy::DEFAULT)],
                     Kind::Cpus => vec![Value::Cpus(crate::Cpus::All)],
+                    Kind::Recording => vec![Value::Recording(crate::Recording::example())],
                 };
                 for value in ends {
                     let chosen = BTreeMap::from([(parameter.key, value)]);

@@ -31,6 +31,7 @@ pub mod streams;
 mod stutter;
 mod sys;
 mod thp;
+mod trace;
 mod unit;
 mod uptime;
 mod usemem;
@@ -48,4 +49,5 @@ pub use sys::{
     KernelAlloc, KernelAllocator, KernelSize, Loads, Mapping, Measuring, Memory, Mount, Nodes, Numastat, Of, PoolFile,
     Processes, Prot, Statfs, Stop, Sys, Times, Tmpfs,
 };
+pub use trace::{Interval, Recording, RecordingError, Requests};
 pub use workload::Workload;

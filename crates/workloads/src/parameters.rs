@@ -8,6 +8,7 @@ use order9_units::{Bytes, Nanos};
 use crate::cpus::Cpus;
 use crate::mempolicy::{GENERAL, Mempolicy};
 use crate::sys::Facts;
+use crate::trace::Recording;
 use crate::workload::Workload;
 
 /// A parameter of a workload.
@@ -55,6 +56,8 @@ pub enum Kind {
     Mempolicy,
     /// CPUs.
     Cpus,
+    /// A recording.
+    Recording,
 }
 
 /// A value of a parameter.
@@ -74,6 +77,8 @@ pub enum Value {
     Mempolicy(Mempolicy),
     /// CPUs.
     Cpus(Cpus),
+    /// A recording.
+    Recording(Recording),
 }
 
 /// A value for every parameter of a workload, and for those of all workloads that were chosen.
@@ -95,7 +100,9 @@ impl Kind {
             }
             (Self::Time, Value::Time(time)) => *time <= Self::TIME_MAX,
             (Self::Word(words), Value::Word(word)) => words.contains(word),
-            (Self::Mempolicy, Value::Mempolicy(_)) | (Self::Cpus, Value::Cpus(_)) => true,
+            (Self::Mempolicy, Value::Mempolicy(_))
+            | (Self::Cpus, Value::Cpus(_))
+            | (Self::Recording, Value::Recording(_)) => true,
             _ => false,
         }
     }
@@ -111,6 +118,7 @@ impl Kind {
             Self::Time => "a length of time such as \"10s\" or \"500ms\", at most 3650 days".to_owned(),
             Self::Mempolicy => Mempolicy::EXPECTED.to_owned(),
             Self::Cpus => Cpus::EXPECTED.to_owned(),
+            Self::Recording => Recording::EXPECTED.to_owned(),
             Self::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
         }
     }
@@ -175,6 +183,13 @@ impl Parameters {
         }
     }
 
+    pub(crate) fn recording(&self, key: &str) -> &Recording {
+        match &self.0[key] {
+            Value::Recording(recording) => recording,
+            other => unreachable!("{key} is a recording, not {other}"),
+        }
+    }
+
     /// The word of a parameter of all workloads, where it was chosen.
     pub(crate) fn chosen_word(&self, key: &str) -> Option<&'static str> {
         self.0.contains_key(key).then(|| self.word(key))
@@ -199,6 +214,7 @@ impl fmt::Display for Value {
             Self::Word(word) => write!(f, "\"{word}\""),
             Self::Mempolicy(policy) => write!(f, "\"{policy}\""),
             Self::Cpus(cpus) => write!(f, "\"{cpus}\""),
+            Self::Recording(recording) => write!(f, "\"{recording}\""),
         }
     }
 }

@@ -52,7 +52,7 @@ pub(crate) async fn is_huge<S: Sys>(sys: &S, unit: Area) -> Result<bool, Stop> {
 }
 
 /// Touches the first page: how long that takes, and whether more was mapped than had to be.
-async fn touch_first<S: Sys>(sys: &S, unit: Area) -> Result<(Nanos, bool), Stop> {
+pub(crate) async fn touch_first<S: Sys>(sys: &S, unit: Area) -> Result<(Nanos, bool), Stop> {
     let start = sys.now();
     sys.touch(unit.part(Bytes::ZERO, PAGE_SIZE), Access::Write).await?;
     let first = sys.now() - start;

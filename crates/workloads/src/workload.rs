@@ -70,6 +70,8 @@ workloads! {
     ThpFioscale => thp::fioscale,
     /// Touches memory where huge pages need compaction.
     ThpScale => thp::scale,
+    /// Does again what a kernel counted while something else ran.
+    Trace => trace,
     /// A mixed server for days.
     Uptime => uptime,
     /// Streams through file and anonymous memory that together fit.

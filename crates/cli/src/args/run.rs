@@ -13,6 +13,9 @@ pub(crate) struct RunArgs {
     /// A workload (`order9 workloads` names all), or a scenario file (with / or .toml in its name).
     #[arg(value_name = "WORKLOAD|SCENARIO", required_unless_present = "repeat", allow_hyphen_values = true)]
     pub(crate) what: Option<String>,
+    /// With the workload trace: the directory of a recording of `order9 record`. The run starts from the memory with which that began.
+    #[arg(value_name = "RECORDING", requires = "what", allow_hyphen_values = true)]
+    pub(crate) recording: Option<String>,
     /// One case of a scenario file that holds cases, as an experiment of its own.
     #[arg(long, value_name = "NAME", requires = "what", allow_hyphen_values = true)]
     pub(crate) case: Option<String>,
@@ -86,8 +89,9 @@ pub(crate) struct RunArgs {
 }
 
 /// Names of the arguments that decide what runs.
-const CHOICES: [&str; 16] = [
+const CHOICES: [&str; 17] = [
     "what",
+    "recording",
     "case",
     "policies",
     "ablate",
@@ -113,12 +117,14 @@ Examples:
   order9 run fill-and-free --machine host.o9snap --param size=1G --set vm.min_free_kbytes=262144
   order9 run scenarios/usemem-two-releases.toml --seeds 3 -o runs/usemem --resume
   order9 run scenarios/numa-thread.toml
+  order9 run trace rec --policy host --policy linux-6.18
   order9 run --repeat runs/usemem";
 
 impl RunArgs {
     /// The options that were given, each with its value.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let single = [
+            (&self.recording, "RECORDING"),
             (&self.ablate, "--ablate"),
             (&self.against, "--against"),
             (&self.machine, "--machine"),

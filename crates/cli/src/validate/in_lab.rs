@@ -49,6 +49,7 @@ fn text_of(value: &Value) -> String {
         Value::Word(word) => (*word).to_owned(),
         Value::Mempolicy(policy) => policy.to_string(),
         Value::Cpus(cpus) => cpus.to_string(),
+        Value::Recording(recording) => recording.to_string(),
     }
 }
 

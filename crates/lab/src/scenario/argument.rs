@@ -42,6 +42,7 @@ impl Scenario {
                 self.memory = Some(Asked { said: said.clone(), value: MemoryWish::of(text) });
                 Ok(())
             }
+            "RECORDING" => self.replay(text),
             "--seeds" => self.count_seeds(text),
             "--threads" => self.choose("threads", text),
             "--param" => pair(text, "KEY=VALUE").and_then(|(key, value)| self.choose(key, value)),

@@ -73,6 +73,12 @@ pub enum Problem {
     /// A machine that cannot be loaded.
     #[error(transparent)]
     Machine(Box<MachineError>),
+    /// A directory that holds no recording.
+    #[error("{0}")]
+    Recording(String),
+    /// A recording for a workload that replays none.
+    #[error("{0} replays no recording: `order9 run trace DIR` does")]
+    NoReplay(&'static str),
     /// A workload that does not exist.
     #[error(
         "no workload is called '{name}'{}; `order9 workloads` names all, a scenario file is given with / or .toml in its name",

@@ -45,7 +45,7 @@ impl Scenario {
     ///
     /// # Errors
     /// What only the lab can do.
-    pub fn live(self, real: Real, command: Vec<String>) -> Result<LivePlan, ScenarioError> {
+    pub fn live(mut self, real: Real, command: Vec<String>) -> Result<LivePlan, ScenarioError> {
         let machine_of_lab = self.machine.as_ref().filter(|_| real == Real::Host);
         let of_lab = [
             (self.policies.first().map(|asked| &asked.said), "a policy: a real kernel does what it does"),
@@ -57,6 +57,7 @@ impl Scenario {
         if let Some((said, what)) = of_lab.into_iter().find_map(|(said, what)| Some((said?, what))) {
             return Err(said.clone().error(Problem::OnlyInTheLab(what)));
         }
+        self.load_recording()?;
         let (workload, chosen) = (self.workload, self.chosen);
         Ok(LivePlan {
             settings: with_demanded(workload.spec().settings(&chosen), self.settings),

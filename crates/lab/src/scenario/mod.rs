@@ -14,6 +14,7 @@ mod live;
 mod memory;
 mod named;
 mod plan;
+mod recording;
 mod repeat;
 mod seeds;
 mod setting;
@@ -34,10 +35,12 @@ pub(crate) use host::note as host_note;
 pub use keys::{KEYS, Key};
 pub use live::{LivePlan, Real};
 pub use named::{Cases, Named};
+pub use recording::recorded_plan;
 pub(crate) use repeat::memory_of_machine;
 pub use repeat::{RepeatError, repetition};
 pub(crate) use setting::small as small_machine;
 pub(crate) use value::time as parse_time;
+pub use value::time as length_of_time;
 pub use value::workload;
 
 use error::Said;
@@ -50,6 +53,8 @@ use memory::MemoryWish;
 pub struct Scenario {
     workload: Workload,
     chosen: BTreeMap<&'static str, Value>,
+    /// Parameter whose value is the recording in a directory, and the directory.
+    recording: Option<(&'static str, String)>,
     policies: Vec<Asked<String>>,
     /// Policies to take apart and to hold it against, instead of `policies`.
     ablate: Option<Asked<String>>,
@@ -85,6 +90,7 @@ impl Scenario {
         Self {
             workload,
             chosen: BTreeMap::new(),
+            recording: None,
             policies: Vec::new(),
             ablate: None,
             against: None,

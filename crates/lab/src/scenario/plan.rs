@@ -29,7 +29,8 @@ impl Scenario {
     ///
     /// # Errors
     /// The first thing that cannot be loaded, does not fit the rest, or is refused.
-    pub fn plan(self, command: Vec<String>) -> Result<Plan, ScenarioError> {
+    pub fn plan(mut self, command: Vec<String>) -> Result<Plan, ScenarioError> {
+        self.load_recording()?;
         let wish = Wish::of(self.policies, self.ablate, self.against)?;
         let place = Place { machine: self.machine, prices: self.prices, memory: self.memory };
         let (machine, memory) = place.load(self.available)?;

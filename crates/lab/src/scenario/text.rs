@@ -69,7 +69,12 @@ impl Scenario {
                 leaf.entries().ok_or_else(|| leaf.wrong("a table"))?;
             }
             key => match (key.strip_prefix("parameters."), key.strip_prefix("settings.")) {
-                (Some(parameter), _) => self.choose(parameter, &written(leaf)?)?,
+                (Some(parameter), _) => {
+                    self.choose(parameter, &written(leaf)?)?;
+                    if let Some((_, directory)) = self.recording.as_mut().filter(|(key, _)| *key == parameter) {
+                        *directory = beside_folder(file, directory);
+                    }
+                }
                 (_, Some(setting)) => self.set(said, setting, written(leaf)?)?,
                 _ => return Err(order9_toml::Problem::unknown_key(key, keys::names()).into()),
             },
@@ -153,6 +158,11 @@ pub(super) fn beside(file: &str, name: String) -> String {
         Some(folder) if is_file => folder.join(name).display().to_string(),
         _ => name,
     }
+}
+
+/// A directory from the folder of the file that names it.
+fn beside_folder(file: &str, directory: &str) -> String {
+    Path::new(file).parent().unwrap_or(Path::new("")).join(directory).display().to_string()
 }
 
 /// The value as it would be written on the command line.

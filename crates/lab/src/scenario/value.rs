@@ -3,7 +3,7 @@
 use order9_machine::TraceKinds;
 use order9_toml::{nearest, shown};
 use order9_units::{Bytes, Nanos};
-use order9_workloads::{Cpus, GENERAL, Kind, Mempolicy, Value, Workload};
+use order9_workloads::{Cpus, GENERAL, Kind, Mempolicy, Recording, Value, Workload};
 use std::num::NonZeroU64;
 
 use super::Scenario;
@@ -37,12 +37,14 @@ fn parse(kind: Kind, text: &str) -> Option<Value> {
         Kind::Word(words) => Value::Word(words.iter().find(|word| **word == text)?),
         Kind::Mempolicy => Value::Mempolicy(Mempolicy::parse(text)?),
         Kind::Cpus => Value::Cpus(Cpus::parse(text)?),
+        Kind::Recording => Value::Recording(Recording::parse(text).ok()?),
     };
     kind.admits(&value).then_some(value)
 }
 
-/// `1s`, `1m 30s`, `500ms`.
-pub(crate) fn time(text: &str) -> Option<Nanos> {
+/// The length of time that `text` is: `1s`, `1m 30s`, `500ms`.
+#[must_use]
+pub fn time(text: &str) -> Option<Nanos> {
     let time = humantime::parse_duration(text).ok()?;
     u64::try_from(time.as_nanos()).ok().map(Nanos::new)
 }
@@ -55,6 +57,10 @@ impl Scenario {
             let nearest = nearest(key, parameters.map(|parameter| parameter.key));
             return Err(Problem::NoParameter { workload: self.workload.name(), key: shown(key), nearest });
         };
+        if parameter.kind == Kind::Recording && !Recording::begins(text) {
+            self.recording = Some((parameter.key, text.to_owned()));
+            return Ok(());
+        }
         let value = parse(parameter.kind, text).ok_or_else(|| Problem::value(key, text, parameter.kind.expected()))?;
         self.chosen.insert(parameter.key, value);
         Ok(())

@@ -2,7 +2,7 @@
 
 use order9_lab::{Memory, Plan, PlanError, machines};
 use order9_units::{Bytes, Nanos, Pages};
-use order9_workloads::{Cpus, Facts, Kind, Mempolicy, Parameters, Value, Workload};
+use order9_workloads::{Cpus, Facts, Kind, Mempolicy, Parameters, Recording, Value, Workload};
 
 use super::{fresh, from, on, plan};
 
@@ -24,13 +24,14 @@ fn ends(kind: Kind) -> Vec<Value> {
         Kind::Word(words) => words.iter().map(|word| Value::Word(word)).collect(),
         Kind::Mempolicy => vec![Value::Mempolicy(Mempolicy::DEFAULT)],
         Kind::Cpus => vec![Value::Cpus(Cpus::All)],
+        Kind::Recording => vec![Value::Recording(Recording::example())],
     }
 }
 
 const fn limit(kind: Kind) -> Option<u64> {
     match kind {
         Kind::Count { max, .. } | Kind::Counts { max, .. } => Some(max),
-        Kind::Bytes { .. } | Kind::Time | Kind::Word(_) | Kind::Mempolicy | Kind::Cpus => None,
+        Kind::Bytes { .. } | Kind::Time | Kind::Word(_) | Kind::Mempolicy | Kind::Cpus | Kind::Recording => None,
     }
 }
 

@@ -132,5 +132,6 @@ fn small(workload: Workload) -> BTreeMap<&'static str, Value> {
             [("size", mib(32)), ("bystander_percent", Value::Count(2)), ("cache_percent", Value::Count(2))].into()
         }
         Workload::Idle => [("time", seconds(2))].into(),
+        Workload::Trace => BTreeMap::new(),
     }
 }

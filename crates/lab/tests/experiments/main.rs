@@ -1,6 +1,7 @@
 //! Whole experiments: the same results anywhere, outcomes that are defined, records that make sense.
 
 mod digests;
+mod replay;
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -172,6 +173,7 @@ fn plan(workload: Workload) -> Plan {
         }
         Workload::PinnedGuest => [("sizes", Value::Counts(vec![3, 5]))].into(),
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
+        Workload::Trace => BTreeMap::new(),
     };
     let settings =
         workload.spec().settings(&chosen).iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
