@@ -12,10 +12,12 @@ use crate::output::ColourChoice;
 
 mod bench;
 mod plot;
+mod record;
 mod run;
 
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use plot::PlotArgs;
+pub(crate) use record::RecordArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
@@ -42,6 +44,7 @@ pub(crate) enum Command {
     Machines(MachinesCommand),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Record(RecordArgs),
     Validate(Box<ValidateArgs>),
     Fidelity(FidelityArgs),
     Calibrate(Box<CalibrateArgs>),

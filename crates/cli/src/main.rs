@@ -20,6 +20,7 @@ mod output;
 mod picture_file;
 mod plot;
 mod policies;
+mod record;
 mod repeat;
 mod results;
 mod run;
@@ -71,6 +72,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),

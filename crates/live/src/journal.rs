@@ -57,8 +57,7 @@ impl Journal {
     pub fn open(directory: &Path) -> Result<(Self, Undone), JournalError> {
         fs::create_dir_all(directory).map_err(of_file(directory))?;
         let (path, undo) = (directory.join("lock"), directory.join("undo"));
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(of_file(&path))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| JournalError::Busy(path))?;
+        let lock = exclusive(&path).map_err(of_file(&path))?.ok_or(JournalError::Busy(path))?;
         let journal = Self { _lock: lock, undo };
         let undone = journal.restore()?;
         Ok((journal, undone))
@@ -121,6 +120,12 @@ impl Journal {
         written.map_err(of_file(&self.undo))?;
         Ok(undone)
     }
+}
+
+/// The file at `path`, locked for this process as long as it is open; `None` where another one has it.
+pub(crate) fn exclusive(path: &Path) -> io::Result<Option<File>> {
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(lock))
 }
 
 /// The value of a setting whose file says `text`: the chosen word where the file lists all.

@@ -5,6 +5,8 @@
 //! On a host the supervisor is the command; in a virtual machine it is the guest's first process, and the messages go to a
 //! serial port. What a message means for a run directory is not decided here.
 //!
+//! A [`Recorder`] reads the same counters while something else runs, a command or whatever the host does.
+//!
 //! All calls of `Thread` block: their futures are ready at once, and each thread has an executor that polls once.
 //! Only the module `raw` is unsafe.
 #![deny(unsafe_code)]
@@ -18,6 +20,7 @@ mod phase;
 mod program;
 mod raw;
 mod readings;
+mod recorder;
 mod space;
 mod storage;
 mod supervisor;
@@ -32,6 +35,7 @@ pub use message::{Facts, Message, Sample, StopKind, Traced, Unit};
 pub use phase::pause_of_phase;
 pub use program::program;
 pub use readings::{Readings, own_meaning, read_facts};
+pub use recorder::{Recorded, Recorder};
 pub use storage::{FileDisk, FileSystem, Storage, SwapArea, swap_on};
 pub use supervisor::{Limits, SuperviseError, Supervised, Witness, supervise};
 pub use wire::{FromGuest, ToGuest, read_frame, write_frame};

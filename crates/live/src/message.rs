@@ -72,6 +72,13 @@ pub enum Message {
         /// Reason of an end before its time.
         stop: Option<(StopKind, String)>,
     },
+    /// Files of /proc and /sys that are read over and over, always the same ones.
+    Monitored {
+        /// Time of the reading.
+        at: Nanos,
+        /// Path and text of each.
+        files: Vec<(String, String)>,
+    },
 }
 
 /// An event of a tracepoint.

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use order9_units::{CounterMeaning, CounterUnit};
+use order9_workloads::Requests;
 
 use crate::message::Facts;
 
@@ -86,7 +87,9 @@ const OTHERS: &[Source] = &[
 /// Meaning of a counter outside /proc/vmstat; `None` where there is no such counter.
 #[must_use]
 pub fn own_meaning(name: &str) -> Option<CounterMeaning> {
-    OTHERS.iter().find(|source| source.name == name).map(|source| source.meaning)
+    let source = OTHERS.iter().find(|source| source.name == name);
+    let request = || Requests::names().any(|of| of == name).then(|| CounterMeaning::event(CounterUnit::Events));
+    source.map(|source| source.meaning).or_else(request)
 }
 
 fn pressure() -> Vec<String> {

@@ -66,6 +66,17 @@ pub enum SuperviseError {
     /// Events that were asked for cannot be had.
     #[error(transparent)]
     Events(#[from] InstanceError),
+    /// Another instance has the events.
+    #[error("another order9 records events of this host: wait for its end, or record without --events")]
+    Recording,
+    /// A command does not start.
+    #[error("{name}: {error}")]
+    Command {
+        /// Name of its program.
+        name: String,
+        /// The error of the system.
+        error: io::Error,
+    },
     /// A call of the system failed.
     #[error("{what}: {error}")]
     System {
@@ -76,12 +87,14 @@ pub enum SuperviseError {
     },
 }
 
-fn failed(what: &'static str) -> impl Fn(io::Error) -> SuperviseError {
+pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> SuperviseError {
     move |error| SuperviseError::System { what, error }
 }
 
+/// Name of the instance of tracefs.
+const INSTANCE: &str = "order9";
 /// Time between two looks at the machine's memory.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 /// Share of the last ten seconds, in percent, in which nobody could run for want of memory, that ends a program.
 const FULL_MAX: f64 = 80.0;
 
@@ -123,7 +136,7 @@ pub fn supervise(
 /// Files of /proc that are kept from the begin and the end of a run.
 const FILES: [&str; 5] = ["/proc/vmstat", "/proc/zoneinfo", "/proc/meminfo", "/proc/buddyinfo", "/proc/pagetypeinfo"];
 
-fn tell_files(at: Nanos, witness: &mut dyn Witness) {
+pub(crate) fn tell_files(at: Nanos, witness: &mut dyn Witness) {
     for path in FILES {
         // What a kernel does not have, a guest without root for instance, is not there to be told.
         if let Ok(text) = fs::read_to_string(path) {
@@ -150,7 +163,7 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn start(job: &Job, limits: Limits<'a>, readings: Readings, mut command: Command) -> Result<Self, SuperviseError> {
-        let traces = Traces::start(&job.events)?;
+        let traces = Traces::start(INSTANCE, &job.events, false)?;
         let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = pair.map_err(|error| failed("a socket")(error.into()))?;
         let clock = ClockFile::start().map_err(failed("a clock"))?;
@@ -255,10 +268,7 @@ impl<'a> Watch<'a> {
     }
 
     fn reading(&self, witness: &mut dyn Witness) {
-        match self.readings.read() {
-            Ok(counters) => witness.message(Message::Reading { at: self.clock.now(), counters }),
-            Err(error) => witness.message(Message::Note(format!("a reading of the counters: {error}"))),
-        }
+        tell_reading(&self.readings, &self.clock, [], witness);
     }
 
     /// Ends all that is left of the program.
@@ -274,6 +284,22 @@ impl<'a> Watch<'a> {
         }
         let _ = kill_process_group(self.group, Signal::KILL);
         self.child.wait()
+    }
+}
+
+/// Reads all counters, behind which stand `others`.
+pub(crate) fn tell_reading(
+    readings: &Readings,
+    clock: &ClockFile,
+    others: impl IntoIterator<Item = u64>,
+    witness: &mut dyn Witness,
+) {
+    match readings.read() {
+        Ok(mut counters) => {
+            counters.extend(others);
+            witness.message(Message::Reading { at: clock.now(), counters });
+        }
+        Err(error) => witness.message(Message::Note(format!("a reading of the counters: {error}"))),
     }
 }
 

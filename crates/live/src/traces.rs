@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use order9_trace::{Drained, Instance, InstanceError};
+use order9_trace::{Instance, InstanceError, Losses, RawEvent, Seen};
+use order9_units::{Migratetype, Order};
+use order9_workloads::Requests;
 use rustix::mount::{MountFlags, mount};
 
 use crate::clock::ClockFile;
@@ -12,18 +14,21 @@ use crate::message::{Message, Traced};
 use crate::raw;
 use crate::supervisor::Witness;
 
-/// Name of the instance.
-const INSTANCE: &str = "order9";
 /// Folder where tracefs is mounted by most systems, and where a supervisor mounts it for itself.
 const USUAL: &str = "/sys/kernel/tracing";
 const OWN: &str = "/run/order9/tracing";
 /// Events of one message.
 const EVENTS_MAX: usize = 4096;
+/// Tracepoint of requests of the page allocator.
+pub(crate) const REQUEST: &str = "mm_page_alloc";
 
 /// Events of a run.
 pub(crate) struct Traces {
     instance: Option<Instance>,
     names: Vec<String>,
+    /// Index of the tracepoint whose events are counted and not kept.
+    counted: Option<usize>,
+    requests: Requests,
     /// Names of tasks by their numbers.
     tasks: BTreeMap<u32, String>,
     lost: u64,
@@ -31,33 +36,61 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Switches tracepoints on; without any, tracefs is left alone.
-    pub(crate) fn start(tracepoints: &[String]) -> Result<Self, InstanceError> {
+    /// Switches tracepoints on in the instance called `name`; without any, tracefs is left alone. With `counts_requests`, events of
+    /// [`REQUEST`] are counted, not kept.
+    pub(crate) fn start(name: &str, tracepoints: &[String], counts_requests: bool) -> Result<Self, InstanceError> {
         let instance = match tracepoints {
             [] => None,
-            _ => Some(Instance::new(&tracefs()?, INSTANCE, tracepoints)?),
+            _ => Some(Instance::new(&tracefs()?, name, tracepoints)?),
         };
-        let names = instance.iter().flat_map(Instance::tracepoints).map(str::to_owned).collect();
-        Ok(Self { instance, names, tasks: BTreeMap::new(), lost: 0, gaps: 0 })
+        let names: Vec<String> = instance.iter().flat_map(Instance::tracepoints).map(str::to_owned).collect();
+        let counted = names.iter().position(|name| name == REQUEST).filter(|_| counts_requests);
+        Ok(Self { instance, names, counted, requests: Requests::default(), tasks: BTreeMap::new(), lost: 0, gaps: 0 })
+    }
+
+    /// Requests so far, in the order of [`Requests::names`]; nothing where they are not counted.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = u64> {
+        self.counted.iter().flat_map(|_| self.requests.counts())
     }
 
     /// Hands on what has happened.
     pub(crate) fn take(&mut self, clock: &ClockFile, witness: &mut dyn Witness) {
-        let Some(instance) = &mut self.instance else { return };
-        let Drained { events, lost, gaps } = instance.drain();
-        self.lost += lost;
-        self.gaps += gaps;
-        for piece in events.chunks(EVENTS_MAX) {
-            let traced = piece.iter().map(|event| Traced {
-                at: clock.at(event.at),
-                cpu: event.cpu,
-                pid: event.pid,
-                comm: self.tasks.entry(event.pid).or_insert_with(|| comm(event.pid)).clone(),
-                name: self.names[event.tracepoint].clone(),
-                fields: event.fields.clone(),
+        let Self { instance: Some(instance), names, counted, requests, tasks, .. } = self else { return };
+        let mut kept = Vec::new();
+        let Losses { lost, gaps } = instance.look(|seen| {
+            if *counted == Some(seen.tracepoint) {
+                count(requests, seen);
+                return;
+            }
+            let Seen { cpu, tracepoint, format, raw: RawEvent { at, data } } = seen;
+            let pid = format.pid(data);
+            kept.push(Traced {
+                at: clock.at(*at),
+                cpu: *cpu,
+                pid,
+                comm: tasks.entry(pid).or_insert_with(|| comm(pid)).clone(),
+                name: names[*tracepoint].clone(),
+                fields: format.fields(data),
             });
-            witness.message(Message::Events(traced.collect()));
+            if kept.len() == EVENTS_MAX {
+                witness.message(Message::Events(std::mem::take(&mut kept)));
+            }
+        });
+        if !kept.is_empty() {
+            witness.message(Message::Events(kept));
         }
+        self.lost = self.lost.saturating_add(lost);
+        self.gaps += gaps;
+    }
+
+    /// Leaves out what has happened so far.
+    pub(crate) fn forget(&mut self) {
+        self.instance.as_mut().map(|instance| instance.look(|_| ()));
+    }
+
+    /// Events that are known to be lost, and the places where an unknown number was.
+    pub(crate) const fn losses(&self) -> (u64, u64) {
+        (self.lost, self.gaps)
     }
 
     /// Hands on the rest, says what was lost, and switches the tracepoints off.
@@ -70,6 +103,23 @@ impl Traces {
             witness.message(Message::Note(note));
         }
         self.instance = None;
+    }
+}
+
+/// Counts a request that got memory.
+fn count(requests: &mut Requests, seen: &Seen<'_>) {
+    let number = |name| seen.format.number(name, seen.raw.data);
+    let migratetype = number("migratetype").and_then(|number| match number {
+        0 => Some(Migratetype::Unmovable),
+        1 => Some(Migratetype::Movable),
+        2 => Some(Migratetype::Reclaimable),
+        _ => None,
+    });
+    let order = number("order").and_then(|order| Order::new(u8::try_from(order).ok()?));
+    // A request that got nothing has no frame.
+    let got_memory = number("pfn") != Some(u64::MAX.into());
+    if let (Some(migratetype), Some(order), true) = (migratetype, order, got_memory) {
+        requests.add(migratetype, order);
     }
 }
 

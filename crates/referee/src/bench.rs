@@ -4,13 +4,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use order9_host::{Options, Root, capture};
-use order9_live::{Job, Journal, Limits, Message, SuperviseError, Supervised, Witness, supervise};
+use order9_live::{Job, Journal, Limits, SuperviseError, Supervised, supervise};
 use order9_record::{ExtraFile, Run};
-use order9_snapshot::format;
 use order9_units::{Bytes, CounterMeaning};
 
-use crate::collector::Collector;
+use crate::here::Here;
 
 /// A run on this host, and the snapshots that it asked for.
 pub struct Benched {
@@ -54,39 +52,11 @@ pub fn bench(
 ) -> Result<Benched, BenchError> {
     let mut command = Command::new(std::env::current_exe().map_err(BenchError::NoProgram)?);
     command.arg(program);
-    let mut here = Here { collector: Collector::new(title, job.seed), meaning, snapshots: Vec::new(), title, job };
+    let mut here = Here::new(title, job.seed, meaning);
     let limits = Limits { interrupted, guards_machine: true, time: None };
     let end = supervise(job, Some(journal), limits, command, &mut here)?;
     let interrupted = end == Supervised::Interrupted;
     Ok(Benched { run: here.collector.finish(end), snapshots: here.snapshots, interrupted })
-}
-
-/// Keeps what a run on this host says.
-struct Here<'a> {
-    collector: Collector,
-    meaning: &'a dyn Fn(&str) -> Option<CounterMeaning>,
-    snapshots: Vec<ExtraFile>,
-    title: &'a str,
-    job: &'a Job,
-}
-
-impl Witness for Here<'_> {
-    fn message(&mut self, message: Message) {
-        self.collector.take(message, self.meaning);
-    }
-
-    fn snapshot(&mut self, name: &str) {
-        let mut content = Vec::new();
-        let captured = capture(&Root::live(), Options::default()).map_err(|error| error.to_string());
-        let written = captured.and_then(|map| format::write(&map, &mut content).map_err(|error| error.to_string()));
-        match written {
-            Ok(()) => {
-                let name = format!("{}-seed-{}-{name}.o9snap", self.title, self.job.seed);
-                self.snapshots.push(ExtraFile { name, content });
-            }
-            Err(error) => self.message(Message::Note(format!("no snapshot {name}: {error}"))),
-        }
-    }
 }
 
 /// The directory of a host's journal.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use order9_live::{Facts, Message, Sample, StopKind, Supervised, Traced, Unit};
 use order9_record as record;
-use order9_record::{Counter, Counters, Durations, Outcome, Phase, ProcFile, Run};
+use order9_record::{Counter, Counters, Durations, Monitors, Outcome, Phase, ProcFile, Run};
 use order9_units::{CounterMeaning, Nanos};
 
 /// A run as far as it was heard of.
@@ -16,13 +16,24 @@ pub struct Collector {
     /// Time of the latest message that had one.
     last: Nanos,
     clock_price: Option<Nanos>,
+    monitors: Monitors,
 }
+
+/// Time between two readings of files that are kept over time.
+const MONITORS_EVERY: Nanos = Nanos::new(1_000_000_000);
 
 impl Collector {
     /// A run that has not begun, of the column `title`.
     #[must_use]
     pub fn new(title: &str, seed: u64) -> Self {
-        Self { run: Run::new(title, seed), facts: None, phases: Vec::new(), last: Nanos::ZERO, clock_price: None }
+        Self {
+            run: Run::new(title, seed),
+            facts: None,
+            phases: Vec::new(),
+            last: Nanos::ZERO,
+            clock_price: None,
+            monitors: Monitors::new(MONITORS_EVERY),
+        }
     }
 
     /// Takes a message; `meaning` is that of a counter, by its name.
@@ -51,6 +62,12 @@ impl Collector {
             Message::Ended { at, times: (user, system), stop: _ } => {
                 self.last = self.last.max(at);
                 self.run.durations = Durations { user, system, elapsed: at };
+            }
+            Message::Monitored { at, files } => {
+                if self.monitors.is_due(at) {
+                    let file = |(path, content)| ProcFile { path, content };
+                    self.monitors.push(at, files.into_iter().map(file).collect());
+                }
             }
             // Whoever supervises the run has taken it.
             Message::Snapshot { .. } => {}
@@ -86,7 +103,8 @@ impl Collector {
     /// The run, which has ended so.
     #[must_use]
     pub fn finish(self, end: Supervised) -> Run {
-        let Self { mut run, facts: _, phases, last, clock_price } = self;
+        let Self { mut run, facts: _, phases, last, clock_price, monitors } = self;
+        run.traces.monitors = monitors.files().map(|(_, monitor)| monitor).collect();
         if run.durations.elapsed == Nanos::ZERO {
             run.durations.elapsed = last;
         }

@@ -12,8 +12,11 @@ pub enum Refusal {
     /// The user is not root.
     #[error("this changes settings of the kernel and fills memory: it needs root")]
     NotRoot,
+    /// The user is not root, and wants to look only.
+    #[error("the state of every page frame is for root alone to read: it needs root")]
+    NotRootToLook,
     /// Users are mapped: this is a container.
-    #[error("this is a container: its root is not the host's, and settings of the kernel are the host's")]
+    #[error("this is a container: its root is not the host's, and neither settings nor memory of the host are its own")]
     UserNamespace,
     /// Processes of the kernel cannot be seen: this is a container.
     #[error("this is a container: the host's processes cannot be seen, so that nothing could tell who uses memory")]
@@ -34,12 +37,29 @@ pub fn check_host() -> Result<(), Refusal> {
     check(Path::new("/"), rustix::process::geteuid().is_root(), memory_limit())
 }
 
+/// Refuses a host whose memory cannot be seen whole.
+///
+/// # Errors
+/// The first reason.
+pub fn check_view() -> Result<(), Refusal> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Refusal::NotRootToLook);
+    }
+    view(Path::new("/"))
+}
+
 /// Refuses a host whose files are below `root`.
 fn check(root: &Path, is_root: bool, limit: Option<Bytes>) -> Result<(), Refusal> {
-    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     if !is_root {
         return Err(Refusal::NotRoot);
     }
+    view(root)?;
+    limit.map_or(Ok(()), |limit| Err(Refusal::Limited(limit)))
+}
+
+/// Refuses a container, by the files below `root`.
+fn view(root: &Path) -> Result<(), Refusal> {
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let map: Vec<String> = read("proc/self/uid_map").split_whitespace().map(str::to_owned).collect();
     // A kernel without user namespaces has no such file.
     if !map.is_empty() && map != ["0", "0", "4294967295"] {
@@ -48,7 +68,7 @@ fn check(root: &Path, is_root: bool, limit: Option<Bytes>) -> Result<(), Refusal
     if read("proc/2/comm").trim() != "kthreadd" {
         return Err(Refusal::NoHostView);
     }
-    limit.map_or(Ok(()), |limit| Err(Refusal::Limited(limit)))
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,0 +1,106 @@
+//! `order9 record`: what the kernel of this host does while something else runs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use order9_lab::live_inputs;
+use order9_lab::scenario::{LivePlan, recorded_plan};
+use order9_live::{Facts, Recorder, read_facts};
+use order9_record::{Existing, Experiment, Run, Target};
+use order9_referee::{RECORDED_SEED, Recording, check_view, record};
+use order9_report::number::grouped;
+use order9_units::Nanos;
+use order9_workloads::Workload;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::args::{Layout, RecordArgs};
+use crate::bench::{machine, meaning};
+use crate::failure::Failure;
+use crate::output::say;
+use crate::results::Results;
+use crate::run::{command, refused};
+
+/// Time between two readings, unless somebody wants another.
+const EVERY: Nanos = Nanos::new(1_000_000_000);
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// Records, stores the recording, and says in a few lines what is in it. Standard output is the command's.
+pub(crate) fn run(args: &RecordArgs) -> Result<(), Failure> {
+    let (every, time) = (length("--every", args.every.as_deref())?, length("--for", args.time.as_deref())?);
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let target = Target::new(&args.output, existing).map_err(|error| refused(&error))?;
+    check_view().map_err(usage)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let facts = read_facts(0, None).map_err(usage)?;
+    let title = format!("live-{}", facts.kernel);
+    let every = every.unwrap_or(EVERY);
+    let time = time.map(|time| Duration::from_nanos(time.get()));
+    let recorder = Recorder { every, events: &args.events, time, interrupted: &interrupted };
+    let Recording { run, snapshots, .. } = record(&recorder, child(args), &title, &meaning).map_err(usage)?;
+    let lines = summary(&run);
+    let experiment = experiment(run, &facts, &title, every)?;
+    let results = Results::of_live(Workload::Trace, &experiment, &[&title], Layout::default());
+    let files = [results.files().as_slice(), &snapshots].concat();
+    target.write(&experiment, &files).map_err(|error| refused(&error))?;
+    let place = order9_escape::path(&args.output);
+    say(&format!("{lines}order9: written to {place}; `order9 run trace {place}` replays it\n"))
+}
+
+/// A length of time that was asked for.
+fn length(option: &str, text: Option<&str>) -> Result<Option<Nanos>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let length = order9_lab::scenario::length_of_time(text).filter(|length| *length >= Nanos::new(1_000_000));
+    let shown = order9_toml::shown(text);
+    let expected = "expected a length of time such as \"30s\", at least \"1ms\"";
+    length.map(Some).ok_or_else(|| Failure::Usage(format!("{option} {shown}: {expected}")))
+}
+
+/// The command that was asked for.
+fn child(args: &RecordArgs) -> Option<Command> {
+    let (program, words) = args.command.split_first()?;
+    let mut command = Command::new(program);
+    command.args(words);
+    Some(command)
+}
+
+/// The recording as an experiment of one run, whose parameters a replay has, too.
+fn experiment(run: Run, facts: &Facts, title: &str, every: Nanos) -> Result<Experiment, Failure> {
+    let plan = LivePlan { seeds: vec![RECORDED_SEED], ..recorded_plan(&run, every, command()) };
+    let of_host = facts.for_workloads();
+    // What is too much to be replayed was recorded all the same.
+    let bare = || LivePlan { chosen: BTreeMap::new(), ..plan.clone() }.parameters(&of_host);
+    let parameters = plan.parameters(&of_host).or_else(|_| bare()).map_err(usage)?;
+    Ok(Experiment::new(live_inputs(&plan, &parameters, machine("live", facts), &[title]), vec![run]))
+}
+
+/// A few lines about what was recorded.
+fn summary(run: &Run) -> String {
+    let mut text = String::new();
+    let mut line = |sentence: &str| writeln!(text, "order9: {sentence}").expect("text can be written");
+    let of = |name: &str| grouped(run.growth(name).and_then(|growth| u64::try_from(growth).ok()).unwrap_or(0));
+    let allocated = run.counters.columns.iter().filter(|column| column.name.starts_with("pgalloc_"));
+    let allocated = allocated.filter_map(|column| run.growth(&column.name)).sum::<i128>();
+    line(&format!(
+        "{:.1} s in {} readings: {} faults, {} of them with a huge page and {} without one that might have had it; {} pages allocated, \
+         {} freed",
+        run.durations.elapsed.get() as f64 / 1e9,
+        run.counters.times.len(),
+        of("pgfault"),
+        of("thp_fault_alloc"),
+        of("thp_fault_fallback"),
+        grouped(u64::try_from(allocated).unwrap_or(0)),
+        of("pgfree"),
+    ));
+    run.notes.iter().for_each(|note| line(note));
+    text
+}
