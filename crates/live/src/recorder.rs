@@ -273,8 +273,11 @@ mod tests {
     }
 
     fn notes(keeper: &Keeper) -> Vec<&str> {
-        let note = |message| if let &Message::Note(note) = &message { Some(note.as_str()) } else { None };
-        keeper.messages.iter().filter_map(note).collect()
+        let notes = keeper.messages.iter().filter_map(|message| match message {
+            Message::Note(note) => Some(note.as_str()),
+            _ => None,
+        });
+        notes.collect()
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub fn recorded_plan(run: &Run, every: Nanos, command: Vec<String>) -> LivePlan 
     let key = workload.spec().parameters.iter().find(|parameter| parameter.kind == Kind::Recording);
     let chosen = key.zip(recording).map(|(parameter, recording)| (parameter.key, Value::Recording(recording)));
     let chosen = chosen.into_iter().collect();
-    LivePlan { workload, chosen, settings: Vec::new(), seeds: vec![1], sample_every: every, command }
+    LivePlan { workload, chosen, settings: Vec::new(), seeds: vec![1], sample_every: every, machine: None, command }
 }
 
 /// File of the snapshot with which a recording begins.
