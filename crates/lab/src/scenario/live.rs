@@ -31,7 +31,7 @@ pub struct LivePlan {
     pub command: Vec<String>,
 }
 
-/// Where a real kernel runs.
+/// Place of a real kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Real {
     /// On this host, whose machine is what it is.
