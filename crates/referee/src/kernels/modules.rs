@@ -37,7 +37,7 @@ impl Modules {
     /// Name of the folder beside a kernel.
     pub const FOLDER: &'static str = "modules";
 
-    /// Those beside the kernel at `path`.
+    /// Modules beside the kernel at `path`.
     #[must_use]
     pub fn beside(kernel: &Path) -> Self {
         Self { folder: kernel.with_file_name(Self::FOLDER) }
