@@ -47,7 +47,9 @@ fn zones_hold_all_memory_but_the_first_frame_and_the_old_hole() {
         let holes: u64 = layout.holes.iter().map(|hole| hole.len().get()).sum();
         assert_eq!(spanned - holes, Pages::from_bytes_floor(machine.memory()).get() - 98, "{}", machine.name);
         let reserved: u64 = layout.reserved.iter().map(|range| range.len().get()).sum();
-        assert!(reserved * 50 < spanned, "{} reserves too much", machine.name);
+        // The image of the kernel is as large in a small guest.
+        let share = if machine.memory() < Bytes::from_gib(4) { 25 } else { 50 };
+        assert!(reserved * share < spanned, "{} reserves too much", machine.name);
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use order9_lab::scenario::{Named, Scenario};
+use order9_lab::machines::load;
+use order9_lab::scenario::{Named, Real, Scenario};
 use order9_lab::{Memory, Plan};
 use order9_units::Bytes;
 use order9_workloads::Value;
@@ -24,8 +25,15 @@ fn every_example_is_a_plan_and_says_how_to_run_it() {
     for entry in fs::read_dir(folder()).expect("the folder is there") {
         let path = entry.expect("a readable folder").path();
         let name = path.file_name().expect("a name").to_str().expect("UTF-8");
+        // Those of the referee are for real kernels.
+        let command = if name.starts_with("referee") { "validate" } else { "run" };
         match Named::read(path.to_str().expect("UTF-8")).unwrap_or_else(|error| panic!("{error}")) {
             Named::One(_) => drop(plan(name)),
+            cases if command == "validate" => {
+                let plans = cases.live(Real::Guests, &[]).unwrap_or_else(|error| panic!("{error}"));
+                let machines = plans.iter().filter_map(|(_, plan)| plan.machine.as_deref());
+                machines.for_each(|machine| drop(load(machine).unwrap_or_else(|error| panic!("{error}"))));
+            }
             Named::Cases(cases) => {
                 let rows = cases.plan(Bytes::from_gib(1), &[]).unwrap_or_else(|error| panic!("{error}"));
                 let least = if name == "numa-thread.toml" { 10 } else { 1 };
@@ -33,7 +41,7 @@ fn every_example_is_a_plan_and_says_how_to_run_it() {
             }
         }
         let text = fs::read_to_string(&path).expect("a readable file");
-        assert!(text.contains(&format!("order9 run scenarios/{name}")), "{name}");
+        assert!(text.contains(&format!("order9 {command} scenarios/{name}")), "{name}");
         seen += 1;
     }
     assert!(seen >= 4);
