@@ -209,7 +209,7 @@ pub(crate) struct FidelityArgs {
     /// Files fidelity.json, as `order9 validate -o` writes them.
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// File with causes that have been found: [[cause]] with title, text and the quantities, kernels and experiments that it explains.
+    /// File with causes that have been found: `[[cause]]` with title, text and the quantities, kernels and experiments that it explains.
     #[arg(long, value_name = "FILE")]
     pub(crate) causes: Option<PathBuf>,
     /// Sentences on when and where the experiments ran.
