@@ -95,7 +95,7 @@ impl CompactionPolicy {
 pub enum CompactGap {
     /// Twice the block: for copies, and for those in flight. Up to 7.1.
     TwiceTheBlock,
-    /// Twice the block, and [`CLUSTER`] at most: no more are in flight at once. 7.2+.
+    /// Twice the block, and a batch (`COMPACT_CLUSTER_MAX`, 32) at most: no more are in flight at once. 7.2+.
     Cluster,
 }
 
