@@ -14,7 +14,7 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "WORKLOAD|SCENARIO", required_unless_present = "repeat", allow_hyphen_values = true)]
     pub(crate) what: Option<String>,
     /// With the workload trace: the directory of a recording of `order9 record`. The run starts from the memory with which that began.
-    #[arg(value_name = "RECORDING", requires = "what", allow_hyphen_values = true)]
+    #[arg(value_name = "RECORDING", requires = "what")]
     pub(crate) recording: Option<String>,
     /// One case of a scenario file that holds cases, as an experiment of its own.
     #[arg(long, value_name = "NAME", requires = "what", allow_hyphen_values = true)]
