@@ -14,6 +14,7 @@ use crate::layout::{BuildError, Layout};
 use crate::nodes::Nodes;
 use crate::pageblock::Pageblock;
 use crate::pcp::Pcp;
+use crate::pcp::cached_as;
 use crate::policy::FramesPolicy;
 use crate::settings::FrameSettings;
 #[cfg(feature = "alloc")]
@@ -190,6 +191,21 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.table.set(idx, word);
         self.count_in(idx, order, Class::of_used(word));
         self.boot_allocated += order.pages().get();
+        Ok(())
+    }
+
+    /// Puts the frame at `pfn`, which is free, at the end of a per-CPU list: the list of `cpu`, or of the last CPU that there is,
+    /// for the type of the frame's pageblock.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the frame is not free to be given.
+    pub fn assign_cached(&mut self, pfn: Pfn, cpu: usize) -> Result<(), BuildError> {
+        let idx = self.assign(pfn, Order::ZERO)?;
+        let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
+        let list = self.policy.pcp.lists.list_for(Order::ZERO, cached_as(mt).unwrap_or(Migratetype::Movable));
+        let at = self.pcp_at(zone, cpu.min(self.cpus.len() - 1));
+        let word = self.pcps[at].inherit(&mut self.table, list.expect("single pages have lists"), idx, mt);
+        self.count_in(idx, Order::ZERO, Class::of_used(word));
         Ok(())
     }
 

@@ -93,6 +93,22 @@ impl Pcp {
         self.count >= self.high
     }
 
+    /// Puts a single page of a pageblock of type `mt` at the tail of list `n`, as found on a running machine; its word.
+    pub(crate) fn inherit<S: Storage>(
+        &mut self,
+        frames: &mut FrameTable<S>,
+        n: usize,
+        idx: Idx,
+        mt: Migratetype,
+    ) -> Word {
+        let is_movable = cached_as(mt).is_none_or(|cached| cached == Migratetype::Movable);
+        let word = Word::pcp(Order::ZERO, mt).with(Flag::CountedImmovable, !is_movable);
+        frames.set(idx, word);
+        frames.push_tail(self.list(n), idx);
+        self.count += 1;
+        word
+    }
+
     /// Sets the sizes for a zone of `managed` pages with low mark `low`, shared by `cpus` CPUs of its node. A
     /// `high_fraction` above 0 is `vm.percpu_pagelist_high_fraction`, which ends all tuning.
     pub(crate) fn resize(&mut self, managed: u64, low: u64, cpus: u64, high_fraction: u64, policy: &PcpPolicy) {
@@ -108,7 +124,8 @@ impl Pcp {
             PcpHigh::AutoTuned if high_fraction == 0 => (shared, shared.max(managed / 8 / cpus.max(1))),
             PcpHigh::AutoTuned | PcpHigh::LowMark => (shared, shared),
         };
-        self.high = self.high_min;
+        // Lists that follow the load have grown to what they hold.
+        self.high = self.count.clamp(self.high_min, self.high_max);
     }
 }
 

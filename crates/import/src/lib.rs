@@ -4,15 +4,18 @@
 //! frames stay reserved, free blocks are rebuilt with their orders, compound pages of the kernel and huge pages become allocations
 //! of their order, and all else single frames. Pages of programs and files are on the LRU lists that their flags name, and
 //! reclaim can have them: the private ones belong to a space without process, which no OOM killer sees, those of files to the
-//! disk. What the kernel does not tell is treated as immovable and counted in the [`Report`].
+//! disk. As many frames of unknown use as the kernel has free pages on per-CPU lists are free there; the others are treated as
+//! immovable and counted in the [`Report`].
 //! The snapshot crate does not know the engine and the engine does not know snapshots; this crate is where they meet.
 #![forbid(unsafe_code)]
 
+mod cpu_lists;
 mod layout;
 mod pages;
 mod pools;
 mod settings;
 
+use cpu_lists::CpuLists;
 pub use pages::Disk;
 use pools::PoolPage;
 pub use settings::{SettingsReport, Taken, Untaken, value_shown};
@@ -50,8 +53,10 @@ pub struct ZoneReport {
     pub node: NodeId,
     /// Kind of the zone.
     pub kind: ZoneKind,
-    /// Frames whose use the kernel does not tell; they count as immovable.
+    /// Frames whose use the kernel does not tell. As many as lie on per-CPU lists count as free pages there, the others as immovable.
     pub unknown: Pages,
+    /// Free frames on per-CPU lists, here and in /proc/zoneinfo.
+    pub on_cpu_lists: Matched,
     /// Frames given to the allocator, here and in /proc/zoneinfo.
     pub managed: Matched,
     /// Free frames, here and in /proc/zoneinfo. They differ by what changed while the map was read.
@@ -108,14 +113,17 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     let mut import = Import { builder, map, disk, pools: Vec::new() };
     for (at, zone) in census.zones.iter().enumerate() {
         import.set_types(zone)?;
-        import.fill(&layout, at, zone)?;
+        let lists = CpuLists::of(zone, &layout.zones()[at].info().pcp);
+        import.fill(&layout, at, zone, lists)?;
     }
     pools::place(snapshot, &import.pools, &mut import.builder)?;
     let mut mm = import.builder.finish();
     let settings = settings::write(snapshot, &mut mm)?;
     let infos = layout.zones().iter().map(|zone| zone.info());
     let parts = mm.frames().zones().iter().zip(&census.zones).zip(infos);
-    let report = Report { zones: parts.map(|((zone, census), info)| ZoneReport::new(zone, census, info)).collect() };
+    let parts =
+        parts.map(|((zone, census), info)| ZoneReport::new(zone, mm.frames().pcp_pages(zone.id()), census, info));
+    let report = Report { zones: parts.collect() };
     Ok(Imported { mm, report, settings })
 }
 
@@ -135,17 +143,23 @@ impl Import<'_> {
     }
 
     /// Gives every frame of a zone its state.
-    fn fill(&mut self, layout: &Layout<'_>, at: usize, zone: &ZoneCensus) -> Result<(), BuildError> {
+    fn fill(
+        &mut self,
+        layout: &Layout<'_>,
+        at: usize,
+        zone: &ZoneCensus,
+        mut lists: CpuLists,
+    ) -> Result<(), BuildError> {
         let mut verdict = Ok(());
         layout.for_each_extent(at, |extent| {
             if verdict.is_ok() {
-                verdict = self.place(extent, zone);
+                verdict = self.place(extent, zone, &mut lists);
             }
         });
         verdict
     }
 
-    fn place(&mut self, extent: Extent, zone: &ZoneCensus) -> Result<(), BuildError> {
+    fn place(&mut self, extent: Extent, zone: &ZoneCensus, lists: &mut CpuLists) -> Result<(), BuildError> {
         match extent {
             Extent::Free { start, order } => self.builder.free(start, order),
             Extent::Compound { class, .. } | Extent::Frames { class, .. } if !is_allocated(class) => Ok(()),
@@ -166,7 +180,10 @@ impl Import<'_> {
             Extent::Frames { class, range } => {
                 range.iter().try_for_each(|pfn| match pages::user_page(class, self.disk) {
                     Some(page) => self.builder.user_page(pfn, page, pages::use_of(self.flags(pfn))),
-                    None => self.builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)),
+                    None => match lists.take(class, block_of(pfn, zone)) {
+                        Some(cpu) => self.builder.free_to_pcp(pfn, cpu),
+                        None => self.builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)),
+                    },
                 })
             }
         }
@@ -182,11 +199,15 @@ fn is_allocated(class: FrameClass) -> bool {
     class != FrameClass::Free && !layout::is_outside(class) && !layout::is_reserved(class)
 }
 
-/// The contents of the allocation at `pfn`. A zone that serves only movable requests cannot hold anything immovable.
-/// There, frames of unknown use are on per-CPU lists, and other kernel-owned frames were allocated as movable.
+/// Position of the pageblock of `pfn` in its zone.
+fn block_of(pfn: Pfn, zone: &ZoneCensus) -> usize {
+    ((pfn - zone.start_of(0)).get() / PAGEBLOCK_PAGES.get()) as usize
+}
+
+/// The contents of the allocation at `pfn`. A zone that serves only movable requests cannot hold anything immovable:
+/// kernel-owned frames there were allocated as movable.
 fn contents(class: FrameClass, pfn: Pfn, zone: &ZoneCensus) -> Contents {
-    let block = (pfn - zone.start_of(0)).get() / PAGEBLOCK_PAGES.get();
-    let movable_only = zone.kind == ZoneKind::Movable || zone.types[block as usize] == Migratetype::Cma;
+    let movable_only = zone.kind == ZoneKind::Movable || zone.types[block_of(pfn, zone)] == Migratetype::Cma;
     match class.mobility() {
         _ if class == FrameClass::Pinned => Contents::Pinned,
         Mobility::Movable => Contents::Movable,
@@ -196,7 +217,7 @@ fn contents(class: FrameClass, pfn: Pfn, zone: &ZoneCensus) -> Contents {
 }
 
 impl ZoneReport {
-    fn new(zone: &Zone, census: &ZoneCensus, info: &ZoneInfo) -> Self {
+    fn new(zone: &Zone, on_cpu_lists: u64, census: &ZoneCensus, info: &ZoneInfo) -> Self {
         let matched = |order: Order| Matched {
             engine: zone.areas()[order.index()].total(),
             file: info.free_blocks[order.index()],
@@ -204,7 +225,8 @@ impl ZoneReport {
         Self {
             node: info.node,
             kind: info.kind,
-            unknown: census.frames(FrameClass::Unknown),
+            unknown: census.frames(FrameClass::Unknown) + census.frames(FrameClass::Pcp),
+            on_cpu_lists: Matched { engine: on_cpu_lists, file: info.pcp.iter().map(|pcp| pcp.count.get()).sum() },
             managed: Matched { engine: zone.managed(), file: info.managed.get() },
             free: Matched { engine: zone.free(), file: info.free.get() },
             free_blocks: std::array::from_fn(|at| matched(Order::new(at as u8).expect("an array of all orders"))),

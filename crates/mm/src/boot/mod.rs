@@ -155,6 +155,17 @@ impl<T: Tracer> MmBuilder<T> {
         Ok(())
     }
 
+    /// Puts the frame at `pfn`, which is free, on a per-CPU list: the list of `cpu`, or of the last CPU that there is, for the type
+    /// of the frame's pageblock.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the frame is not free to be given.
+    pub fn free_to_pcp(&mut self, pfn: Pfn, cpu: usize) -> Result<(), BuildError> {
+        self.mm.phys.frames.assign_cached(pfn, cpu)?;
+        self.unassigned = self.unassigned.saturating_sub(1);
+        Ok(())
+    }
+
     /// Frees every frame as Linux does at boot: ascending, in the largest aligned blocks.
     #[must_use]
     pub fn boot(mut self) -> Mm<T> {
