@@ -1,8 +1,5 @@
 //! Advice and locks: `madvise`, `mlock`, `munlock`.
 
-use alloc::vec::Vec;
-
-use order9_frames::Idx;
 use order9_units::{Bytes, Pages};
 
 use super::fault::Access;
@@ -123,11 +120,14 @@ impl UsedPages {
         // Pages of hugetlb pools stay in memory anyway.
         let can_lock = |vma: &Vma| !matches!(vma.kind, VmaKind::Hugetlb { .. });
         self.modify(id, mapped, |vma| vma.locked = locked && can_lock(vma), phys)?;
-        let pages: Vec<Idx> = self.spaces.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
-        for idx in pages {
-            match locked {
-                true => self.mlock_page(idx, phys),
-                false => self.munlock_page(idx, phys),
+        let mut rest = mapped;
+        while let Some(slot) = self.spaces.living(id).table.next_used(&mut rest) {
+            for vpn in slot.intersect(mapped).iter() {
+                match self.spaces.living(id).table.get(vpn).idx() {
+                    Some(idx) if locked => self.mlock_page(idx, phys),
+                    Some(idx) => self.munlock_page(idx, phys),
+                    None => {}
+                }
             }
         }
         if mapped == range { Ok(()) } else { Err(Errno::Enomem) }

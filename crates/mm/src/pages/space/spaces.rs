@@ -26,6 +26,16 @@ impl Spaces {
         self.list.get_mut(id.index()).and_then(Option::as_deref_mut).ok_or(Errno::Esrch)
     }
 
+    /// Numbers of all spaces, of those that are gone as well.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SpaceId> + use<> {
+        (0..self.list.len() as u32).map(SpaceId)
+    }
+
+    /// Every living space, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Space> {
+        self.list.iter_mut().filter_map(Option::as_deref_mut)
+    }
+
     /// Every living space.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
         let spaces = self.list.iter().enumerate();
