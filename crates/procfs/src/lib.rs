@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod buddyinfo;
+mod by_kind;
 pub mod command_line;
 mod meminfo;
 mod node;
