@@ -17,6 +17,7 @@ mod buddyinfo;
 mod by_kind;
 pub mod command_line;
 mod meminfo;
+mod memparse;
 mod node;
 mod numa_maps;
 mod pagetypeinfo;
