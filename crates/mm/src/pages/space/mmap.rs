@@ -7,7 +7,7 @@ use order9_units::{Bytes, Order, Pages};
 use super::page::Zap;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
-use crate::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange};
+use crate::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange, range_of_call};
 use crate::hugetlb::whole_huge_pages;
 use crate::page_cache::FileId;
 use crate::pages::UsedPages;
@@ -148,7 +148,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
         self.spaces.get(id)?;
-        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
+        let range = range_of_call(addr, length, Errno::Einval)?;
         if range.is_empty() {
             return Err(Errno::Einval);
         }
@@ -230,7 +230,7 @@ impl UsedPages {
     ) -> Result<(), Errno> {
         let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;
-        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let range = range_of_call(addr, length, Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
         // A list, since mappings that become alike merge, and then nobody knows which had other rights.
         let changed: Vec<Vma> = vmas.within(mapped).filter(|vma| vma.prot != prot).copied().collect();
@@ -311,7 +311,7 @@ impl Spaces {
         let vmas = &self.get(id)?.vmas;
         let is_free = |range| vmas.first_within(range).is_none();
         let fixed = |addr: VirtAddr| {
-            let range = VpnRange::of_call(addr, pages.bytes(), Errno::Enomem)?;
+            let range = range_of_call(addr, pages.bytes(), Errno::Enomem)?;
             match range.start {
                 start if start < MMAP_MIN => Err(Errno::Eperm),
                 start if !start.get().is_multiple_of(align.get()) => Err(Errno::Einval),

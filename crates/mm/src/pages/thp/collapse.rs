@@ -15,6 +15,7 @@ use super::map::HUGE_RSS;
 use super::rules::{Collapser, fails_with_huge_page};
 use super::trace::status;
 use super::{NR, khugepaged_gfp};
+use crate::addr::range_of_call;
 use crate::page_cache::FileId;
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
@@ -161,7 +162,7 @@ impl UsedPages {
             return Err(Errno::Einval);
         }
         phys.work.vma_lookups += 1;
-        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let range = range_of_call(addr, length, Errno::Enomem)?;
         let mut found = CollapseRange { mappings: Vec::new(), end: Ok(()) };
         let mut from = range.start;
         for vma in space.vmas.within(range) {
