@@ -129,20 +129,20 @@ impl Reclaim {
         pages: &mut UsedPages,
         compaction: &Compaction,
     ) -> u64 {
-        let mut isolated = core::mem::take(&mut run.chunk.isolated);
         let (zone, of) = (run.chunk.zone, run.chunk.of);
         let set = phys.lru_set(zone);
         let mut tally = Tally { cpu, ..Tally::default() };
-        for idx in isolated.drain(..) {
+        for at in 0..run.chunk.isolated.len() {
+            let idx = run.chunk.isolated[at];
             tally.stats.taken += phys.frames.word(idx).frames();
             self.reclaim_page(run, idx, &mut tally, phys, pages, compaction);
             for part in core::mem::take(&mut tally.parts) {
                 self.reclaim_page(run, part, &mut tally, phys, pages, compaction);
             }
         }
+        run.chunk.isolated.clear();
         phys.flush_unmapped(&mut tally);
         pages.lru.lock.take(phys.frames.zones()[zone.index()].node(), 1);
-        run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);
         run.wake_flushers |= tally.stats.is_all_unqueued();
