@@ -1,7 +1,7 @@
 //! Reclaiming a chunk from the tail of an inactive list: its pages are isolated by one step and dealt with by the next.
 //!
 //! Key types: [`Chunk`] (the pages in between), `Outcome` (what becomes of one). What is decided about a page, in which
-//! order, is in [`super::judge`].
+//! order, is in [`super::shrink_page`].
 
 use alloc::vec::Vec;
 
@@ -176,7 +176,7 @@ impl Reclaim {
         compaction: &Compaction,
     ) {
         let frames = phys.frames.word(idx).frames();
-        match self.judge(run, idx, tally, phys, pages) {
+        match self.shrink_page(run, idx, tally, phys, pages) {
             Outcome::Keep => pages.lru.putback_lru(idx, phys),
             Outcome::Activate => {
                 tally.activated += frames;

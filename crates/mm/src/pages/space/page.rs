@@ -50,7 +50,7 @@ impl<T: Tracer> PhysMem<T> {
     #[inline]
     pub(crate) fn fresh_block(&self, pfn: Pfn, order: Order) -> Idx {
         let (idx, word) = self.frames.live(pfn).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
-        let unused = word.order() == order && word.is_releasable();
+        let unused = word.order() == order && word.can_free();
         assert!(unused, "{pfn:?} is no block of order {order:?} that nobody uses");
         idx
     }

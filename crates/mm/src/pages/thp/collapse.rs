@@ -328,7 +328,7 @@ impl UsedPages {
         let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
         let used = match by {
             Collapser::Madvise => {
-                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.rmap.may_leave(idx, phys))?;
+                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.rmap.can_isolate(idx, phys))?;
                 writable.then_some(0).ok_or(CollapseFailure::PageRo)?
             }
             Collapser::Khugepaged => {
@@ -336,7 +336,7 @@ impl UsedPages {
                     return Err(CollapseFailure::VmaCheck);
                 }
                 let tally = self.khugepaged_tally(&entries, phys)?;
-                phys.lie_near(&entries)?;
+                phys.scan_abort(&entries)?;
                 writable.then_some(()).ok_or(CollapseFailure::PageRo)?;
                 phys.is_used_enough(&tally)?;
                 tally.used

@@ -46,7 +46,7 @@ impl UsedPages {
             if self.rmap.file_huge_head(idx, phys).is_some() {
                 return Err(CollapseFailure::PageCompound);
             }
-            self.rmap.may_leave(idx, phys)?;
+            self.rmap.can_isolate(idx, phys)?;
             if phys.frames.word(idx).has(PageFlag::Writeback) {
                 return Err(CollapseFailure::PageCount);
             }
