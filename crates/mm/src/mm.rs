@@ -176,8 +176,7 @@ impl<T: Tracer> Mm<T> {
             + heard.costs.as_ref().map_or(0, |costs| costs.bytes())
             + self.pages.bytes()
             + self.pages.swap.bytes()
-            + self.pages.slab.bytes()
-            + self.pages.more_pins.len() * 2 * size_of::<(u32, u32)>();
+            + self.pages.slab.bytes();
         Metadata { bytes: bytes as u64, frames: self.phys.frames.table().len() as u64 }
     }
 }

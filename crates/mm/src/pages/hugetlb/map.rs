@@ -176,7 +176,7 @@ impl UsedPages {
 
     /// Gives a child what its parent has mapped from pools: pages of private mappings until one of them writes.
     pub(crate) fn fork_hugetlb(&mut self, parent: SpaceId, child: SpaceId, phys: &mut PhysMem<impl Tracer>) {
-        if self.spaces.living(parent).hugetlb_pages == self.spaces.living(child).hugetlb_pages {
+        if self.spaces.living(parent).hugetlb_pages() == self.spaces.living(child).hugetlb_pages() {
             return;
         }
         let mut rest = VpnRange::new(Vpn::new(0), TASK_END);
@@ -201,9 +201,7 @@ impl UsedPages {
     /// Gives an empty slot the page of an entry.
     pub(super) fn map_hugetlb(&mut self, at: Mapping, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
         let head = pte.idx().expect("an entry of a pool names a page");
-        let space = self.spaces.living(at.space);
-        space.table.install_hugetlb(at.vpn, pte);
-        space.hugetlb_pages += 1;
+        self.spaces.living(at.space).install_hugetlb(at.vpn, pte);
         self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings += 1;
         phys.work.ptes_set += 1;
     }
@@ -211,8 +209,7 @@ impl UsedPages {
     /// Takes the page of a slot away.
     pub(super) fn unmap_hugetlb(&mut self, at: Mapping, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let space = self.spaces.living(at.space);
-        let pte = space.table.remove_hugetlb(at.vpn).expect("the slot has a page of a pool");
-        space.hugetlb_pages -= 1;
+        let pte = space.remove_hugetlb(at.vpn).expect("the slot has a page of a pool");
         let head = pte.idx().expect("an entry of a pool names a page");
         self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings -= 1;
         self.put_pool_page(head, cpu, phys);
@@ -222,7 +219,7 @@ impl UsedPages {
 
     /// Unmaps the pages of pools in `range`, which cuts none.
     pub(crate) fn zap_hugetlb(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        if self.spaces.living(id).hugetlb_pages == 0 {
+        if self.spaces.living(id).hugetlb_pages() == 0 {
             return;
         }
         let mut rest = range;

@@ -87,7 +87,7 @@ impl UsedPages {
             map.replace(source, target);
         }
         let everything = VpnRange::new(Vpn::new(0), TASK_END);
-        for space in self.spaces.iter_mut().filter(|space| space.hugetlb_pages > 0) {
+        for space in self.spaces.iter_mut().filter(|space| space.hugetlb_pages() > 0) {
             let mut rest = everything;
             while let Some((_, entry)) = space.table.next_hugetlb_mut(&mut rest) {
                 if entry.idx() == Some(source) {
