@@ -35,7 +35,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// # Errors
     /// [`FreeError`] where that is no allocation that can be freed; nothing has changed then.
     pub fn free(&mut self, pfn: Pfn, cpu: usize) -> Result<(), FreeError> {
-        let (idx, word) = self.releasable(pfn)?;
+        let (idx, word) = self.freeable(pfn)?;
         self.free_block(idx, word, cpu);
         Ok(())
     }
@@ -58,10 +58,10 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// # Errors
     /// [`FreeError`] where there is none.
     #[inline]
-    pub fn releasable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
+    pub fn freeable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
         let (idx, word) = self.live(pfn)?;
         match () {
-            () if word.is_releasable() => Ok((idx, word)),
+            () if word.can_free() => Ok((idx, word)),
             () if word.has(Flag::Pinned) => Err(FreeError::Pinned(pfn)),
             () if word.has(Flag::Isolated) => Err(FreeError::Isolated(pfn)),
             () => Err(FreeError::Owned(pfn)),
@@ -105,7 +105,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// # Errors
     /// [`FreeError`] where no allocation starts there, or somebody pins, isolates or owns it.
     pub fn split_page(&mut self, pfn: Pfn) -> Result<(), FreeError> {
-        let (idx, word) = self.releasable(pfn)?;
+        let (idx, word) = self.freeable(pfn)?;
         self.huge_block_ends(idx, word.order());
         for page in 0..word.frames() as u32 {
             self.table.set(idx.plus(page), word.single());

@@ -3,12 +3,10 @@
 //! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
 //! --bench compact`.
 
-mod alone;
+mod machine;
 mod stopwatch;
 
-use std::cell::RefCell;
-
-use alone::Alone;
+use order9_mm::env::{Alone, run};
 use order9_mm::policy::{Policy, SourceSearch, TargetSearch, TargetStride};
 use order9_mm::tasks::compact_node;
 use order9_mm::{Contents, Mm};
@@ -32,9 +30,9 @@ fn main() {
 
 /// Compacts a zone of 2 GiB full of pages of the kernel, behind `movable` bytes that could move.
 fn scanned(movable: Bytes, counted: fn(&order9_mm::compaction::CompactTotals) -> u64) -> f64 {
-    let world = Alone(RefCell::new(engine(Pages::from_bytes_floor(movable))));
+    let world = Alone::new(engine(Pages::from_bytes_floor(movable)), 0);
     let watch = Stopwatch::start();
-    let frames: u64 = (0..RUNS).map(|_| counted(&alone::run(compact_node(&world, NodeId(0))))).sum();
+    let frames: u64 = (0..RUNS).map(|_| counted(&run(compact_node(&world, NodeId(0))))).sum();
     let time = watch.elapsed();
     assert!(frames > RUNS * 400_000, "{frames}");
     time.as_nanos() as f64 / frames as f64
@@ -46,9 +44,9 @@ fn engine(movable: Pages) -> Mm {
     policy.compaction.target_search = TargetSearch::Linear;
     policy.compaction.target_stride = TargetStride::One;
     let memory = Bytes::from_gib(2);
-    let mut builder = alone::builder(memory, policy);
-    for pfn in PfnRange::of(alone::START, Pages::from_bytes_floor(memory)).iter() {
-        let offset = pfn - alone::START;
+    let mut builder = machine::builder(memory, policy);
+    for pfn in PfnRange::of(machine::START, Pages::from_bytes_floor(memory)).iter() {
+        let offset = pfn - machine::START;
         // Every pageblock has a free frame, so that no scanner passes over it.
         let given = if offset < movable {
             builder.allocate(pfn, Order::ZERO, Contents::Movable)

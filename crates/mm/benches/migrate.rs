@@ -3,14 +3,12 @@
 //! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
 //! --bench migrate`.
 
-mod alone;
+mod machine;
 mod stopwatch;
 
-use std::cell::RefCell;
 use std::time::Duration;
 
-use alone::Alone;
-use order9_mm::env::Env;
+use order9_mm::env::{Alone, Env, run};
 use order9_mm::fs_cache::FsStep;
 use order9_mm::migrate::{MigrateMode, MigrateReason};
 use order9_mm::policy::Policy;
@@ -76,7 +74,7 @@ fn of_file() -> f64 {
 
 /// Moves all pages to free pageblocks, as many at a time as fit in one.
 fn gather_all(mm: Mm, pages: &[Pfn]) -> f64 {
-    let world = Alone(RefCell::new(mm));
+    let world = Alone::new(mm, 0);
     let zone = world.with(|mm| mm.frames().zones()[0].id());
     let mut time = Duration::ZERO;
     for batch in pages.chunks(Order::PAGEBLOCK.pages().get() as usize) {
@@ -86,7 +84,7 @@ fn gather_all(mm: Mm, pages: &[Pfn]) -> f64 {
         });
         let watch = Stopwatch::start();
         let gathered = gather_pages(&world, batch, block, MigrateMode::Async, MigrateReason::Compaction);
-        let done = alone::run(gathered).expect("all can move");
+        let done = run(gathered).expect("all can move");
         time += watch.elapsed();
         assert_eq!(done.moved, batch.len() as u64);
     }
@@ -96,5 +94,5 @@ fn gather_all(mm: Mm, pages: &[Pfn]) -> f64 {
 fn engine(batched: bool) -> Mm {
     let mut policy = Policy::default();
     policy.compaction.batched_migrate = batched;
-    alone::builder(Bytes::from_gib(3), policy).transparent_hugepage(HugeEnabled::Never).boot()
+    machine::builder(Bytes::from_gib(3), policy).transparent_hugepage(HugeEnabled::Never).boot()
 }

@@ -3,8 +3,8 @@
 //! [`Env`] is a task's way to the engine. The engine is reached through [`Env::with`] only, so that no borrow of it can
 //! cross an await: after each await the world may have changed. [`Stall`] is what reclaim waits for, [`Disks`] what files and
 //! swap lie on. Who may also be killed for memory implements [`Pressure`](crate::Pressure), and a thread of a program
-//! [`UserTask`](crate::tasks::UserTask). In the lab all of them are implemented by a machine in virtual time; on real memory they run straight through
-//! on the calling thread.
+//! [`UserTask`](crate::tasks::UserTask). In the lab all of them are implemented by a machine in virtual time; where there
+//! is one task, [`Alone`] runs straight through on the calling thread.
 
 use alloc::vec::Vec;
 use core::future::Future;
@@ -17,10 +17,10 @@ use crate::reclaim::PageWrite;
 use crate::trace::Tracer;
 
 pub use crate::compact_result::{CompactPriority, CompactResult};
+pub use alone::{Alone, run};
 pub use disks::{Disks, FileWork};
 
-#[cfg(test)]
-pub(crate) mod alone;
+mod alone;
 mod disks;
 
 /// A task's way to the engine and to time.

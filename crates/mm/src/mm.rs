@@ -62,7 +62,7 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where that is no allocation that can be freed; nothing has changed then.
     pub fn free(&mut self, pfn: Pfn, cpu: usize) -> Result<(), FreeError> {
-        let (idx, word) = self.pages.releasable(pfn, &self.phys)?;
+        let (idx, word) = self.pages.freeable(pfn, &self.phys)?;
         self.phys.frames.free_block(idx, word, cpu);
         Ok(())
     }
@@ -72,7 +72,7 @@ impl<T: Tracer> Mm<T> {
     /// # Errors
     /// [`FreeError`] where no allocation starts there, or somebody pins, isolates or owns it.
     pub fn split_page(&mut self, pfn: Pfn) -> Result<(), FreeError> {
-        self.pages.releasable(pfn, &self.phys)?;
+        self.pages.freeable(pfn, &self.phys)?;
         self.phys.frames.split_page(pfn)
     }
 
@@ -176,16 +176,15 @@ impl<T: Tracer> Mm<T> {
             + heard.costs.as_ref().map_or(0, |costs| costs.bytes())
             + self.pages.bytes()
             + self.pages.swap.bytes()
-            + self.pages.slab.bytes()
-            + self.pages.more_pins.len() * 2 * size_of::<(u32, u32)>();
+            + self.pages.slab.bytes();
         Metadata { bytes: bytes as u64, frames: self.phys.frames.table().len() as u64 }
     }
 }
 
 impl UsedPages {
     /// The live allocation that starts at `pfn`, which nobody pins, isolates or owns.
-    pub(crate) fn releasable(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Result<(Idx, Word), FreeError> {
-        let (idx, word) = phys.frames.releasable(pfn)?;
+    pub(crate) fn freeable(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Result<(Idx, Word), FreeError> {
+        let (idx, word) = phys.frames.freeable(pfn)?;
         // Whatever is movable without an owner may be a driver's.
         let is_driver_page = word.has(Flag::MovableContent) && self.drivers.answer(idx).is_some();
         if is_driver_page { Err(FreeError::Owned(pfn)) } else { Ok((idx, word)) }

@@ -14,8 +14,10 @@
 extern crate alloc;
 
 mod buddyinfo;
+mod by_kind;
 pub mod command_line;
 mod meminfo;
+mod memparse;
 mod node;
 mod numa_maps;
 mod pagetypeinfo;

@@ -13,6 +13,7 @@ use order9_mm::trace::Tracer;
 use order9_mm::{LruList, LruType, Mm, NodeLevels, NumaCounters, Zone};
 
 use super::{labelled, zones_of};
+use crate::by_kind::by_list;
 
 /// Fields of a file: names with their values.
 type Fields = Vec<(&'static str, u64)>;
@@ -142,12 +143,12 @@ pub fn node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item =
 fn node_vmstat<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Fields {
     let sum = |of: fn(&Zone) -> u64| zones_of(mm, node).map(of).sum::<u64>();
     let isolated = |of| zones_of(mm, node).map(|zone| mm.pages().lru().zone_lru(zone.id()).isolated(of)).sum::<u64>();
-    let lru = LruList::ALL.map(|list| mm.lru_pages(node, list));
+    let (pair, lru) = (|name, value| (name, value), |list| mm.lru_pages(node, list));
     let (slab, pending) = (mm.pages().slab().slab_levels(node), mm.write_pending(Some(node)));
     let (NodeLevels { user, swap_cached }, numa) = (mm.node_levels(node), numa_counters(mm, node));
     let mut fields: Fields = Vec::with_capacity(48);
     fields.extend([("nr_free_pages", sum(Zone::free)), ("nr_free_pages_blocks", sum(Zone::free_in_pageblocks))]);
-    fields.extend(ZONE_LISTS.into_iter().zip(lru));
+    fields.extend(by_list!(pair, "nr_zone", lru));
     fields.extend([
         ("nr_zone_write_pending", pending.total()),
         ("nr_mlock", mm.mlocked(Some(node))),
@@ -159,7 +160,7 @@ fn node_vmstat<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Fields {
         ("numa_local", numa.local),
         ("numa_other", numa.other),
     ]);
-    fields.extend(NODE_LISTS.into_iter().zip(lru));
+    fields.extend(by_list!(pair, "nr", lru));
     fields.extend([
         ("nr_slab_reclaimable", slab.reclaimable),
         ("nr_slab_unreclaimable", slab.unreclaimable),
@@ -181,15 +182,3 @@ fn node_vmstat<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Fields {
     ]);
     fields
 }
-
-/// Sizes of LRU lists, as they were called when zones had them.
-const ZONE_LISTS: [&str; LruList::COUNT] = [
-    "nr_zone_inactive_anon",
-    "nr_zone_active_anon",
-    "nr_zone_inactive_file",
-    "nr_zone_active_file",
-    "nr_zone_unevictable",
-];
-/// Names of the LRU lists in the files of a node.
-const NODE_LISTS: [&str; LruList::COUNT] =
-    ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file", "nr_unevictable"];

@@ -6,9 +6,10 @@ use core::iter;
 
 use order9_mm::mempolicy::{Mode, ModeFlags};
 use order9_mm::{Errno, MountPolicy, ShmemHuge, TmpfsOptions, TmpfsSize};
-use order9_units::{Bytes, NodeMask};
+use order9_units::NodeMask;
 
 use crate::Words;
+use crate::memparse::{memparse, number};
 
 /// Parses mount options, which commas separate. A part that begins with a digit continues the option before it:
 /// `mpol=bind:0,2`. The last of several values for one option counts.
@@ -44,21 +45,12 @@ fn separate(words: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The size called `word`: a number of bytes, with `k`, `m` or `g` of so many binary units, or with `%` of memory.
+/// The size called `word`: of bytes, or with `%` of memory.
 fn size(word: &str) -> Option<TmpfsSize> {
-    if let Some(percent) = word.strip_suffix('%') {
-        return number(percent).map(TmpfsSize::Percent);
+    match word.strip_suffix('%') {
+        Some(percent) => number(percent).map(TmpfsSize::Percent),
+        None => memparse(word).map(TmpfsSize::Bytes),
     }
-    let unit = |letter: char| "kmg".find(letter.to_ascii_lowercase()).map(|at| 10 * (at + 1));
-    let shift = word.chars().next_back().and_then(unit);
-    let digits = if shift.is_some() { &word[..word.len() - 1] } else { word };
-    let bytes = number(digits)?.checked_mul(1 << shift.unwrap_or(0))?;
-    Some(TmpfsSize::Bytes(Bytes::new(bytes)))
-}
-
-/// A number in decimal digits and nothing else.
-fn number(digits: &str) -> Option<u64> {
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 /// The policy called `word`: `MODE[=FLAG][:NODES]`, with a mode in the words of /proc/PID/numa_maps and the flag `static` or
@@ -86,6 +78,8 @@ fn policy(word: &str) -> Option<MountPolicy> {
 
 #[cfg(test)]
 mod tests {
+    use order9_units::Bytes;
+
     use super::*;
 
     #[test]

@@ -5,8 +5,10 @@ use core::fmt::{Result, Write};
 
 use order9_mm::policy::{LazyFree, LruScope, NewAnon};
 use order9_mm::trace::Tracer;
-use order9_mm::{ByZone, Counters, LruList, LruType, Mm, NumaCounters, Zone};
+use order9_mm::{Counters, LruList, LruType, Mm, NumaCounters, Zone};
 use order9_units::{CounterMeaning, CounterUnit, Migratetype, ZoneKind};
+
+use crate::by_kind::{by_list, by_type, by_zone};
 
 /// A field of /proc/vmstat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,22 +50,6 @@ const fn pages(name: &'static str, value: u64) -> Field {
 /// A count of units of 1024 bytes.
 const fn kibibytes(name: &'static str, value: u64) -> Field {
     field(name, CounterMeaning::event(CounterUnit::Kibibytes), value)
-}
-
-/// Fields of one meaning, by name and value.
-fn zipped<const N: usize>(
-    names: [&'static str; N],
-    values: impl IntoIterator<Item = u64>,
-    field: fn(&'static str, u64) -> Field,
-) -> impl Iterator<Item = Field> {
-    names.into_iter().zip(values).map(move |(name, value)| field(name, value))
-}
-
-/// The names of a counter that there is for every kind of zone.
-macro_rules! by_zone {
-    ($name:literal) => {
-        [concat!($name, "_dma"), concat!($name, "_dma32"), concat!($name, "_normal"), concat!($name, "_movable")]
-    };
 }
 
 /// Writes the part of /proc/vmstat that the engine has.
@@ -156,11 +142,9 @@ fn zone_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     fields.extend([
         level("nr_free_pages", sum(|zone| zone.free())),
         level("nr_free_pages_blocks", sum(Zone::free_in_pageblocks)),
-        level("nr_zone_inactive_anon", lru(LruList::InactiveAnon)),
-        level("nr_zone_active_anon", lru(LruList::ActiveAnon)),
-        level("nr_zone_inactive_file", lru(LruList::InactiveFile)),
-        level("nr_zone_active_file", lru(LruList::ActiveFile)),
-        level("nr_zone_unevictable", lru(LruList::Unevictable)),
+    ]);
+    fields.extend(by_list!(level, "nr_zone", lru));
+    fields.extend([
         level("nr_zone_write_pending", mm.write_pending(None).total()),
         level("nr_mlock", mm.mlocked(None)),
         level("nr_free_cma", sum(|zone| zone.free_of_type(Migratetype::Cma))),
@@ -182,12 +166,8 @@ fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
         |list| mm.frames().zones().iter().map(|zone| mm.pages().lru().zone_lru(zone.id()).pages(list)).sum::<u64>();
     let isolated =
         |of| mm.frames().zones().iter().map(|zone| mm.pages().lru().zone_lru(zone.id()).isolated(of)).sum::<u64>();
+    fields.extend(by_list!(level, "nr", lru));
     fields.extend([
-        level("nr_inactive_anon", lru(LruList::InactiveAnon)),
-        level("nr_active_anon", lru(LruList::ActiveAnon)),
-        level("nr_inactive_file", lru(LruList::InactiveFile)),
-        level("nr_active_file", lru(LruList::ActiveFile)),
-        level("nr_unevictable", lru(LruList::Unevictable)),
         level("nr_slab_reclaimable", slab.reclaimable),
         level("nr_slab_unreclaimable", slab.unreclaimable),
         level("nr_isolated_anon", isolated(LruType::Anon)),
@@ -222,9 +202,9 @@ fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
 fn workingset_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     let Counters { workingset_refault, workingset_activate, workingset_restore, .. } = mm.counters();
     if mm.policy().reclaim.new_anon == NewAnon::Inactive {
-        fields.extend(zipped(["workingset_refault_anon", "workingset_refault_file"], *workingset_refault, pages));
-        fields.extend(zipped(["workingset_activate_anon", "workingset_activate_file"], *workingset_activate, pages));
-        fields.extend(zipped(["workingset_restore_anon", "workingset_restore_file"], *workingset_restore, pages));
+        fields.extend(by_type!(pages, "workingset_refault", |of: LruType| workingset_refault[of.index()]));
+        fields.extend(by_type!(pages, "workingset_activate", |of: LruType| workingset_activate[of.index()]));
+        fields.extend(by_type!(pages, "workingset_restore", |of: LruType| workingset_restore[of.index()]));
     } else {
         fields.extend([
             pages("workingset_refault", workingset_refault.iter().sum()),
@@ -242,10 +222,10 @@ fn allocation_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
         pages("pswpin", counters.pswpin),
         pages("pswpout", counters.pswpout),
     ]);
-    fields.extend(zipped(by_zone!("pgalloc"), mm.frames().counters().pgalloc, pages));
+    fields.extend(by_zone!(pages, "pgalloc", |kind: ZoneKind| mm.frames().counters().pgalloc[kind.index()]));
     if mm.policy().reclaim.lru == LruScope::Node {
-        fields.extend(zipped(by_zone!("allocstall"), kinds(&counters.allocstall), events));
-        fields.extend(zipped(by_zone!("pgskip"), counters.pgskip, pages));
+        fields.extend(by_zone!(events, "allocstall", |kind| counters.allocstall.of(kind)));
+        fields.extend(by_zone!(pages, "pgskip", |kind: ZoneKind| counters.pgskip[kind.index()]));
     }
     fields.extend([
         pages("pgfree", mm.frames().counters().pgfree),
@@ -273,11 +253,11 @@ fn reclaim_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
             pages("pgscan_direct", counters.pgscan_direct.total()),
         ]),
         LruScope::Zone => {
-            fields.extend(zipped(by_zone!("pgrefill"), kinds(&counters.pgrefill), pages));
-            fields.extend(zipped(by_zone!("pgsteal_kswapd"), kinds(&counters.pgsteal_kswapd), pages));
-            fields.extend(zipped(by_zone!("pgsteal_direct"), kinds(&counters.pgsteal_direct), pages));
-            fields.extend(zipped(by_zone!("pgscan_kswapd"), kinds(&counters.pgscan_kswapd), pages));
-            fields.extend(zipped(by_zone!("pgscan_direct"), kinds(&counters.pgscan_direct), pages));
+            fields.extend(by_zone!(pages, "pgrefill", |kind| counters.pgrefill.of(kind)));
+            fields.extend(by_zone!(pages, "pgsteal_kswapd", |kind| counters.pgsteal_kswapd.of(kind)));
+            fields.extend(by_zone!(pages, "pgsteal_direct", |kind| counters.pgsteal_direct.of(kind)));
+            fields.extend(by_zone!(pages, "pgscan_kswapd", |kind| counters.pgscan_kswapd.of(kind)));
+            fields.extend(by_zone!(pages, "pgscan_direct", |kind| counters.pgscan_direct.of(kind)));
         }
     }
     fields.extend([
@@ -300,8 +280,4 @@ fn reclaim_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
         events("drop_slab", counters.drop_slab),
         events("oom_kill", counters.oom_kill),
     ]);
-}
-
-fn kinds(counter: &ByZone) -> impl Iterator<Item = u64> {
-    ZoneKind::ALL.into_iter().map(|kind| counter.of(kind))
 }

@@ -138,7 +138,8 @@ impl Bytes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BytesError;
 
-/// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16 GiB`, `4096`.
+/// A size as people write it: a whole number with an optional binary unit, `384M`, `1T`, `16 GiB`, `4096`. The kernel's own
+/// grammar, of options and parameters, is narrower.
 impl FromStr for Bytes {
     type Err = BytesError;
 

@@ -1,11 +1,12 @@
 //! Units of memory management as types, so that a point is never taken for a length or an order for a count.
 //!
-//! A [`Pfn`] is a place, [`Pages`] and [`Bytes`] are lengths, an [`Order`] is a power of two of pages. Conversions say how
+//! A [`Pfn`] and a [`Vpn`] are places, [`Pages`] and [`Bytes`] are lengths, an [`Order`] is a power of two of pages. Conversions say how
 //! they round. Names of zones, migratetypes and modes of huge pages are spelled as Linux prints them.
 //! Knows nothing of allocators, snapshots or clocks.
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod addr;
 mod counter;
 mod length;
 pub mod metrics;
@@ -13,9 +14,11 @@ mod migratetype;
 mod nodemask;
 mod order;
 mod pfn;
+mod point;
 mod thp;
 mod zone;
 
+pub use addr::{VirtAddr, Vpn, VpnRange};
 pub use counter::{CounterKind, CounterMeaning, CounterMeaningError, CounterUnit};
 pub use length::{Bytes, BytesError, Nanos, Pages};
 pub use migratetype::{Migratetype, MigratetypeError};

@@ -133,7 +133,7 @@ impl Word {
     }
 
     /// Whether the block may be freed: nobody pins, isolates or owns it.
-    pub const fn is_releasable(self) -> bool {
+    pub const fn can_free(self) -> bool {
         self.0 & (Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Owned as u32) == 0
     }
 

@@ -74,7 +74,7 @@ pub struct UsedPages {
     /// Callers that give up kernel objects.
     shrinkers: Vec<Shrinker>,
     /// Pins beyond the first, by frame.
-    pub(crate) more_pins: BTreeMap<u32, u32>,
+    more_pins: BTreeMap<u32, u32>,
 }
 
 impl UsedPages {
@@ -192,6 +192,11 @@ impl UsedPages {
 
     /// Bytes of metadata of the machine's frames; page tables and files are paid for by what they map.
     pub(crate) fn bytes(&self) -> usize {
-        self.rmap.bytes() + self.huge.bytes() + self.balancing.bytes() + self.tags.as_ref().map_or(0, Tags::bytes)
+        let pins = self.more_pins.len() * 2 * size_of::<(u32, u32)>();
+        self.rmap.bytes()
+            + self.huge.bytes()
+            + self.balancing.bytes()
+            + self.tags.as_ref().map_or(0, Tags::bytes)
+            + pins
     }
 }

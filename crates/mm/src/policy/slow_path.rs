@@ -1,7 +1,7 @@
 //! Differences between releases about requests that find no page at once.
 
 /// Way of an allocation that found no page above the low watermark.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowPathPolicy {
     /// Requests that compact before they reclaim.
     pub first_compaction: FirstCompaction,

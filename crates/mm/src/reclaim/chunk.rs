@@ -1,7 +1,7 @@
 //! Reclaiming a chunk from the tail of an inactive list: its pages are isolated by one step and dealt with by the next.
 //!
 //! Key types: [`Chunk`] (the pages in between), `Outcome` (what becomes of one). What is decided about a page, in which
-//! order, is in [`super::judge`].
+//! order, is in [`super::shrink_page`].
 
 use alloc::vec::Vec;
 
@@ -129,20 +129,20 @@ impl Reclaim {
         pages: &mut UsedPages,
         compaction: &Compaction,
     ) -> u64 {
-        let mut isolated = core::mem::take(&mut run.chunk.isolated);
         let (zone, of) = (run.chunk.zone, run.chunk.of);
         let set = phys.lru_set(zone);
         let mut tally = Tally { cpu, ..Tally::default() };
-        for idx in isolated.drain(..) {
+        for at in 0..run.chunk.isolated.len() {
+            let idx = run.chunk.isolated[at];
             tally.stats.taken += phys.frames.word(idx).frames();
             self.reclaim_page(run, idx, &mut tally, phys, pages, compaction);
             for part in core::mem::take(&mut tally.parts) {
                 self.reclaim_page(run, part, &mut tally, phys, pages, compaction);
             }
         }
+        run.chunk.isolated.clear();
         phys.flush_unmapped(&mut tally);
         pages.lru.lock.take(phys.frames.zones()[zone.index()].node(), 1);
-        run.chunk.isolated = isolated;
         tally.stats.file_taken = if of == LruType::File { tally.stats.taken } else { 0 };
         run.stats.add(&tally.stats);
         run.wake_flushers |= tally.stats.is_all_unqueued();
@@ -176,7 +176,7 @@ impl Reclaim {
         compaction: &Compaction,
     ) {
         let frames = phys.frames.word(idx).frames();
-        match self.judge(run, idx, tally, phys, pages) {
+        match self.shrink_page(run, idx, tally, phys, pages) {
             Outcome::Keep => pages.lru.putback_lru(idx, phys),
             Outcome::Activate => {
                 tally.activated += frames;

@@ -22,7 +22,7 @@ pub enum Reference {
 /// Judges a page by use: `young` mappings accessed it since the last look, `referenced` remembers one access before, and
 /// `executable` mappings count more. Returns the verdict and the new value of `referenced`.
 #[must_use]
-pub const fn check_reference(young: u32, of: LruType, referenced: bool, executable: bool) -> (Reference, bool) {
+pub const fn check_references(young: u32, of: LruType, referenced: bool, executable: bool) -> (Reference, bool) {
     match (young, of, referenced) {
         (1.., LruType::Anon, _) => (Reference::Activate, false),
         (1.., LruType::File, true) | (2.., LruType::File, _) => (Reference::Activate, true),
@@ -112,7 +112,7 @@ mod tests {
             (0, LruType::Anon, false, false, (Reclaim, false)),
             (0, LruType::Anon, true, false, (Reclaim, false)),
         ] {
-            let found = check_reference(young, of, referenced, executable);
+            let found = check_references(young, of, referenced, executable);
             assert_eq!(found, verdict, "{young} young, {of:?}, {referenced}, {executable}");
         }
     }

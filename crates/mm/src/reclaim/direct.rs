@@ -96,10 +96,10 @@ mod tests {
     use order9_units::{NodeId, PAGEBLOCK_PAGES, Pfn, PfnRange, ZoneKind};
 
     use super::*;
-    use crate::env::alone::{Alone, run};
+    use crate::env::{Alone, run};
     use crate::policy::{LruScope, Policy};
     use crate::reclaim::tests::{boot, mapped};
-    use crate::space::Prot;
+    use crate::space::{NO_CPU, Prot};
     use crate::{Contents, Gfp, Layout, LruList, MmBuilder, NodeSpec, ZoneSpec};
 
     fn request() -> Request {
@@ -128,7 +128,7 @@ mod tests {
     fn a_task_stops_once_it_has_freed_a_chunk() {
         let mut mm = boot();
         mapped(&mut mm, 1024, LruList::InactiveFile, Prot::READ);
-        let world = Alone::new(mm);
+        let world = Alone::new(mm, NO_CPU);
         // From priority 10 on passes take such shares of what is left: 1, 1, 3, 7, 15 and 31 pages; then 1, 3, 7, 14 and 29.
         assert_eq!([(); 2].map(|()| run(direct_reclaim(&world, &request()))), [58, 54]);
     }
@@ -141,7 +141,7 @@ mod tests {
             // A run scans 1, 2, 4, 8 and 16 pages, and six times what there is is often.
             let pages = mapped(&mut mm, 16, LruList::InactiveFile, Prot::READ).pages;
             pages.iter().for_each(|&page| mm.pin(page).expect("it is allocated"));
-            let world = Alone::new(mm);
+            let world = Alone::new(mm, NO_CPU);
             assert_eq!([(); 4].map(|()| run(direct_reclaim(&world, &request()))), progress, "{rule:?}");
         }
     }

@@ -83,7 +83,7 @@ impl UsedPages {
 
     /// Puts pages back that a run still holds as it ends, and lets its sets of lists settle.
     pub(crate) fn end_passes(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem<impl Tracer>) {
-        for idx in core::mem::take(&mut run.chunk.isolated) {
+        for idx in run.chunk.isolated.drain(..) {
             self.lru.putback_lru(idx, phys);
             self.free_if_kept(idx, phys);
         }

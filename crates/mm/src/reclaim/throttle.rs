@@ -52,8 +52,9 @@ mod tests {
     use crate::Mm;
     use crate::daemon_request::DaemonRequest;
     use crate::env::Task;
-    use crate::env::alone::{Alone, run};
+    use crate::env::{Alone, run};
     use crate::policy::Policy;
+    use crate::space::NO_CPU;
     use crate::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 
     const NODE: NodeId = NodeId(0);
@@ -110,9 +111,9 @@ mod tests {
     #[test]
     fn a_task_that_would_use_up_the_reserves_is_counted_and_waits_for_kswapd() {
         for (gfp, timeout) in [(Gfp::GFP_KERNEL, None), (Gfp::GFP_NOFS, Some(NOFS_WAIT))] {
-            let world = Alone::new(exhausted());
+            let world = Alone::new(exhausted(), NO_CPU);
             run(throttle_direct(&world, &Request::new(Order::ZERO, gfp)));
-            assert_eq!(*world.waits.borrow(), [(Until::ReservesFilled(NODE), timeout)]);
+            assert_eq!(world.last_wait(), Some((Until::ReservesFilled(NODE), timeout)));
             assert_eq!(world.mm.borrow().counters().pgscan_direct_throttle, 1);
         }
     }
@@ -121,9 +122,10 @@ mod tests {
     fn daemons_and_victims_take_from_the_reserves_without_a_wait() {
         let (daemon, victim) = (Task { kthread: true, ..TASK }, Task { oom_victim: true, ..TASK });
         for task in [daemon, victim] {
-            let world = Alone { task, ..Alone::new(exhausted()) };
+            let mut world = Alone::new(exhausted(), NO_CPU);
+            world.task = task;
             run(throttle_direct(&world, &Request::new(Order::ZERO, Gfp::GFP_KERNEL)));
-            assert!(world.waits.borrow().is_empty(), "{task:?}");
+            assert!(world.last_wait().is_none(), "{task:?}");
             assert_eq!(world.mm.borrow().counters().pgscan_direct_throttle, 0);
         }
     }

@@ -1,6 +1,9 @@
 //! `thp_anon=` and `thp_shmem=`: a word for sizes of huge pages, such as `16K-64K:always;128K,512K:inherit;2M:madvise`.
 
+use order9_units::Bytes;
+
 use crate::Words;
+use crate::memparse::memparse;
 
 /// Bytes of a huge page.
 const HUGE: u64 = 2 << 20;
@@ -32,20 +35,8 @@ pub(super) fn word_of_huge_pages<V: Words>(value: &str, smallest: u64) -> Result
 
 /// `64K`, `2M`: bytes, if there may be huge pages of this size.
 fn size(text: &str, smallest: u64) -> Result<u64, Malformed> {
-    let digits = text.trim_end_matches(['K', 'k', 'M', 'm', 'G', 'g']);
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" | "k" => 10,
-        "M" | "m" => 20,
-        "G" | "g" => 30,
-        _ => return Err(Malformed),
-    };
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Malformed); // A number may have a sign for `parse`, but not here.
-    }
-    let number = digits.parse::<u32>().map_err(|_| Malformed)?;
-    let bytes = u64::from(number) << shift;
-    if bytes.is_power_of_two() && (smallest..=HUGE).contains(&bytes) { Ok(bytes) } else { Err(Malformed) }
+    let bytes = memparse(text).map(Bytes::get);
+    bytes.filter(|bytes| bytes.is_power_of_two() && (smallest..=HUGE).contains(bytes)).ok_or(Malformed)
 }
 
 #[cfg(test)]

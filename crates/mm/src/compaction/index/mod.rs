@@ -143,8 +143,7 @@ impl UsedPages {
     }
 
     fn count_claimed_batch(&mut self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem<impl Tracer>) {
-        let taken = run.migratepages.len();
-        run.nr_migratepages = taken;
+        let taken = run.begin_batch();
         let node = phys.frames.zone(run.zone).node();
         self.lru.lock.take(node, 1);
         self.lru.lock.count_isolated(taken as u64);

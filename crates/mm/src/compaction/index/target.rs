@@ -38,8 +38,7 @@ impl<T: Tracer> PhysMem<T> {
                 break;
             }
             scanned += 1;
-            let wanted = run.nr_migratepages - run.freepages.len();
-            let order = largest_within(wanted).min(self.frames.word(idx).order());
+            let order = largest_within(run.targets_wanted()).min(self.frames.word(idx).order());
             goes_on = self.frames.can_spare(idx, order, !self.policy.compaction.isolate_ignores_boost);
             if !goes_on {
                 break;

@@ -135,7 +135,8 @@ pub(crate) struct CompactControl {
     pub(in crate::compaction) waited: bool,
     // Until the batch has moved.
     pub(crate) migratepages: Vec<Idx>,
-    pub(in crate::compaction) nr_migratepages: usize,
+    /// Length of the batch when all of it was isolated.
+    nr_migratepages: usize,
     /// Free frames to move pages to, held one by one; the last is used first.
     pub(crate) freepages: Vec<Idx>,
 }
@@ -190,9 +191,25 @@ impl CompactControl {
         self.by.is_direct() && matches!(self.mode, MigrateMode::Async)
     }
 
+    /// The batch is isolated, and needs as many targets; returns how many.
+    pub(in crate::compaction) const fn begin_batch(&mut self) -> usize {
+        self.nr_migratepages = self.migratepages.len();
+        self.nr_migratepages
+    }
+
+    /// The batch has moved or is put back, and needs no targets.
+    pub(in crate::compaction) const fn end_batch(&mut self) {
+        self.nr_migratepages = 0;
+    }
+
+    /// Free frames that the batch needs and the run does not have.
+    pub(in crate::compaction) const fn targets_wanted(&self) -> usize {
+        self.nr_migratepages.saturating_sub(self.freepages.len())
+    }
+
     /// Whether the free frames suffice for the batch.
-    pub(in crate::compaction) fn has_enough_targets(&self) -> bool {
-        self.freepages.len() >= self.nr_migratepages
+    pub(in crate::compaction) const fn has_enough_targets(&self) -> bool {
+        self.targets_wanted() == 0
     }
 
     /// Whether the scanners have met.

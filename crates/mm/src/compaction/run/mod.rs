@@ -144,7 +144,7 @@ impl UsedPages {
             let failed = if done.out_of_targets { left } else { done.failed };
             Event::Compaction(CompactEvent::Migratepages { migrated, failed })
         });
-        run.nr_migratepages = 0;
+        run.end_batch();
         phys.count_moves(run, migrated, source);
         if run.claim.is_some() {
             return self.record_claim_batch(run, done, phys);

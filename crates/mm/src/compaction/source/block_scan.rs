@@ -53,8 +53,7 @@ impl Compaction {
         if scan.at == end {
             self.mark_scanned_source(run, &scan, end, phys);
         }
-        let taken = run.migratepages.len() as u64;
-        run.nr_migratepages = run.migratepages.len();
+        let taken = run.begin_batch() as u64;
         run.totals.migrate_scanned += scan.scanned;
         phys.counters.compact_isolated += taken;
         phys.work.scanned_unlocked += scan.scanned;

@@ -199,6 +199,6 @@ impl UsedPages {
         for idx in run.migratepages.drain(..) {
             self.putback_movable(idx, run.context.cpu, phys);
         }
-        run.nr_migratepages = 0;
+        run.end_batch();
     }
 }

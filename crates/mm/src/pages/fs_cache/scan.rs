@@ -72,7 +72,7 @@ impl UsedPages {
             let Some(first) = self.fs.as_ref().and_then(|fs| fs.inode_lru.first(node)) else { break };
             scan.inodes -= 1;
             phys.work.slab_objects_scanned += 1;
-            match self.judge_inode(node, first, phys) {
+            match self.inode_lru_isolate(node, first, phys) {
                 Verdict::Spared => {}
                 Verdict::Invalidate(file) => return self.invalidate_some(scan, file, 0, shrunk, cpu, phys),
                 Verdict::Free => {
@@ -120,7 +120,7 @@ impl UsedPages {
     }
 
     /// Decides about the inode unused for longest.
-    fn judge_inode(&mut self, node: usize, number: u32, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn inode_lru_isolate(&mut self, node: usize, number: u32, phys: &PhysMem<impl Tracer>) -> Verdict {
         let file = self.fs.as_ref().expect("its lists exist").inodes[number as usize].file;
         let is_kept = self.cache.content_keeps_inode(file, phys);
         let has_pages = self.cache.file(file).is_ok_and(|file| file.pages() > Pages::ZERO);

@@ -92,8 +92,8 @@ impl Hugetlb {
             require(!pte.has(PteFlag::Write) || may, "a page of a pool that several own is read-only", found)?;
             require(pte.has(PteFlag::Access) == (vma.prot != Prot::NONE), "a page of a pool is accessible", found)?;
         }
-        require(mapped == space.hugetlb_pages, "a space counts its pages of pools", || {
-            format!("{id:?}: {mapped} entries, {} counted", space.hugetlb_pages)
+        require(mapped == space.hugetlb_pages(), "a space counts its pages of pools", || {
+            format!("{id:?}: {mapped} entries, {} counted", space.hugetlb_pages())
         })
     }
 }

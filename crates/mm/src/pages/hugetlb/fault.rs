@@ -137,9 +137,8 @@ impl UsedPages {
             return FaultStep::Bus;
         }
         let at = fault.vpn.slot();
-        let others: alloc::vec::Vec<_> = self.spaces.iter().map(|(id, _)| id).filter(|&id| id != fault.space).collect();
-        for id in others {
-            let theirs = self.spaces.living(id).table.hugetlb(at.start);
+        for id in self.spaces.ids().filter(|&id| id != fault.space) {
+            let theirs = self.spaces.get(id).ok().and_then(|space| space.table.hugetlb(at.start));
             if theirs.and_then(Pte::idx) == entry.idx() {
                 self.unmap_hugetlb(Mapping { space: id, vpn: at.start }, cpu, phys);
                 self.hugetlb.map_mut(map).rob(id);

@@ -1,7 +1,6 @@
 //! Mappings of pools: what they reserve, and what happens when they end or are copied.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
 
 use order9_frames::{Idx, Request};
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn};
@@ -11,7 +10,7 @@ use crate::hugetlb::Hugetlb;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
-use crate::space::{Errno, Mapping, Prot, Pte, PteFlag, Space, SpaceId, Vma, VmaKind, Vpn, VpnRange};
+use crate::space::{Errno, Mapping, Prot, Pte, PteFlag, Space, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
 use crate::trace::Tracer;
 
 /// Number of what one `mmap` with `MAP_HUGETLB` made; the number is never given again.
@@ -177,20 +176,20 @@ impl UsedPages {
 
     /// Gives a child what its parent has mapped from pools: pages of private mappings until one of them writes.
     pub(crate) fn fork_hugetlb(&mut self, parent: SpaceId, child: SpaceId, phys: &mut PhysMem<impl Tracer>) {
-        if self.spaces.living(parent).hugetlb_pages == self.spaces.living(child).hugetlb_pages {
+        if self.spaces.living(parent).hugetlb_pages() == self.spaces.living(child).hugetlb_pages() {
             return;
         }
-        let vmas: Vec<Vma> = self.spaces.living(parent).vmas.iter().copied().collect();
-        for vma in vmas {
+        let mut rest = VpnRange::new(Vpn::new(0), TASK_END);
+        while let Some(vma) = self.spaces.living(parent).vmas.next_within(&mut rest) {
             let VmaKind::Hugetlb { map, shared } = vma.kind else { continue };
             let map = self.hugetlb.maps.get_mut(&map.0).expect("a mapping knows its map");
             if map.is_robbed(parent) {
                 map.rob(child);
             }
-            let slots: Vec<_> = self.spaces.living(parent).table.hugetlb_slots(vma.range).collect();
-            for (slot, pte) in slots {
-                let pte = if shared { pte } else { pte.with(PteFlag::Write, false) };
-                *self.spaces.living(parent).table.hugetlb_mut(slot.start).expect("it was found above") = pte;
+            let mut slots = vma.range;
+            while let Some((slot, entry)) = self.spaces.living(parent).table.next_hugetlb_mut(&mut slots) {
+                *entry = if shared { *entry } else { entry.with(PteFlag::Write, false) };
+                let pte = *entry;
                 self.map_hugetlb(Mapping { space: child, vpn: slot.start }, pte.with(PteFlag::Young, false), phys);
                 if let Some(tags) = self.tags.as_mut().filter(|_| !shared) {
                     tags.fork(parent, child, slot);
@@ -202,9 +201,7 @@ impl UsedPages {
     /// Gives an empty slot the page of an entry.
     pub(super) fn map_hugetlb(&mut self, at: Mapping, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
         let head = pte.idx().expect("an entry of a pool names a page");
-        let space = self.spaces.living(at.space);
-        space.table.install_hugetlb(at.vpn, pte);
-        space.hugetlb_pages += 1;
+        self.spaces.living(at.space).install_hugetlb(at.vpn, pte);
         self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings += 1;
         phys.work.ptes_set += 1;
     }
@@ -212,8 +209,7 @@ impl UsedPages {
     /// Takes the page of a slot away.
     pub(super) fn unmap_hugetlb(&mut self, at: Mapping, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         let space = self.spaces.living(at.space);
-        let pte = space.table.remove_hugetlb(at.vpn).expect("the slot has a page of a pool");
-        space.hugetlb_pages -= 1;
+        let pte = space.remove_hugetlb(at.vpn).expect("the slot has a page of a pool");
         let head = pte.idx().expect("an entry of a pool names a page");
         self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings -= 1;
         self.put_pool_page(head, cpu, phys);
@@ -223,11 +219,13 @@ impl UsedPages {
 
     /// Unmaps the pages of pools in `range`, which cuts none.
     pub(crate) fn zap_hugetlb(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        if self.spaces.living(id).hugetlb_pages == 0 {
+        if self.spaces.living(id).hugetlb_pages() == 0 {
             return;
         }
-        let slots: Vec<_> = self.spaces.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
-        slots.into_iter().for_each(|vpn| self.unmap_hugetlb(Mapping { space: id, vpn }, cpu, phys));
+        let mut rest = range;
+        while let Some((slot, _)) = self.spaces.living(id).table.next_hugetlb(&mut rest) {
+            self.unmap_hugetlb(Mapping { space: id, vpn: slot.start }, cpu, phys);
+        }
     }
 
     /// A mapping has ended: what it reserved is free again, and with the last one so are the pages of the map.
@@ -266,14 +264,14 @@ impl Spaces {
         shared: bool,
         phys: &mut PhysMem<impl Tracer>,
     ) {
-        let slots: Vec<_> = self.living(id).table.hugetlb_slots(range).map(|(slot, _)| slot.start).collect();
-        phys.work.ptes_set += slots.len() as u64;
-        phys.work.tlb_flushes += u64::from(!slots.is_empty());
-        for vpn in slots {
-            let entry = self.living(id).table.hugetlb_mut(vpn).expect("it was found above");
-            let writable = shared && prot.has(Prot::WRITE);
+        let writable = shared && prot.has(Prot::WRITE);
+        let (mut rest, mut changed) = (range, 0);
+        while let Some((_, entry)) = self.living(id).table.next_hugetlb_mut(&mut rest) {
             *entry = entry.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, writable);
+            changed += 1;
         }
+        phys.work.ptes_set += changed;
+        phys.work.tlb_flushes += u64::from(changed > 0);
     }
 }
 

@@ -1,7 +1,5 @@
 //! Pages of pools in use that move to another node.
 
-use alloc::vec::Vec;
-
 use order9_frames::{Flag, Idx, Request};
 use order9_units::{PAGEBLOCK_PAGES, Pfn};
 
@@ -10,7 +8,7 @@ use crate::hugetlb::Hugetlb;
 use crate::migrate::{MigrateMode, MigrateReason};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::space::{Errno, SpaceId, TASK_END, Vpn, VpnRange};
+use crate::space::{Errno, TASK_END, Vpn, VpnRange};
 use crate::trace::{Event, Tracer};
 
 /// Next step of the move of a page.
@@ -89,16 +87,14 @@ impl UsedPages {
             map.replace(source, target);
         }
         let everything = VpnRange::new(Vpn::new(0), TASK_END);
-        let spaces: Vec<SpaceId> =
-            self.spaces.iter().filter(|(_, space)| space.hugetlb_pages > 0).map(|(id, _)| id).collect();
-        for id in spaces {
-            let shown = self.spaces.living(id).table.hugetlb_slots(everything);
-            let shown: Vec<_> = shown.filter(|(_, pte)| pte.idx() == Some(source)).collect();
-            for (slot, pte) in shown {
-                *self.spaces.living(id).table.hugetlb_mut(slot.start).expect("it was found above") =
-                    pte.migrated(target);
-                phys.work.ptes_set += 1;
-                phys.work.tlb_flushes += 1;
+        for space in self.spaces.iter_mut().filter(|space| space.hugetlb_pages() > 0) {
+            let mut rest = everything;
+            while let Some((_, entry)) = space.table.next_hugetlb_mut(&mut rest) {
+                if entry.idx() == Some(source) {
+                    *entry = entry.migrated(target);
+                    phys.work.ptes_set += 1;
+                    phys.work.tlb_flushes += 1;
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use order9_units::{Bytes, NodeId};
 
+use crate::addr::range_of_call;
 use crate::pages::UsedPages;
 use crate::pages::mempolicy::{Mempolicy, MempolicyArgs, Mode};
 use crate::phys::PhysMem;
@@ -61,7 +62,7 @@ impl UsedPages {
         if flags.moves == Some(Movable::All) && !self.spaces.has_sys_nice(id) {
             return Err(Errno::Eperm);
         }
-        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
+        let range = range_of_call(addr, length, Errno::Einval)?;
         if range.is_empty() {
             return Ok((range, None));
         }

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use order9_units::{Bytes, NodeId};
 
+use crate::addr::range_of_call;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::MempolicyInterface;
-use crate::space::{Errno, SpaceId, VirtAddr, VpnRange};
+use crate::space::{Errno, SpaceId, VirtAddr};
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -27,7 +28,7 @@ impl UsedPages {
         if home.index() >= phys.frames.nodes().len() {
             return Err(Errno::Einval);
         }
-        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
+        let range = range_of_call(addr, length, Errno::Einval)?;
         if range.is_empty() {
             return Ok(());
         }

@@ -259,7 +259,7 @@ impl UsedPages {
         }
         let SpaceTask { space, thread } = task.into();
         let weights = &self.mempolicies.weights;
-        let living = self.spaces.list.get_mut(space.index()).and_then(Option::as_deref_mut);
+        let living = self.spaces.get_mut(space).ok();
         let Some(task) = living.and_then(|space| space.tasks.of_mut(thread)) else { return plain };
         let choice = match task.policy() {
             Some(policy) => NodeChoice::of(&policy, plain.node, |_| task.take_turn(weights)),

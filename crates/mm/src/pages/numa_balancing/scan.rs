@@ -140,13 +140,13 @@ impl Spaces {
 
     fn take_huge_access(&mut self, id: SpaceId, part: VpnRange, taken: &mut Taken) {
         let asks = |huge: &Huge| huge.head().is_some() && huge.pte == huge.pte.answered();
-        let slots = self.living(id).table.huge_slots(part);
-        let slots: Vec<_> = slots.filter(|(_, huge)| asks(huge)).map(|(slot, _)| slot.start).collect();
-        for &slot in &slots {
-            let huge = self.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
-            huge.pte = huge.pte.hinting();
+        let (mut rest, mut count) = (part, 0);
+        while let Some(huge) = self.living(id).table.next_huge_mut(&mut rest) {
+            if asks(huge) {
+                huge.pte = huge.pte.hinting();
+                count += 1;
+            }
         }
-        let count = slots.len() as u64;
         taken.looked_at += count;
         taken.huge += count;
         taken.pages += count * Order::PAGEBLOCK.pages().get();
@@ -201,11 +201,9 @@ impl UsedPages {
         let spared = phys.spared(vma, run.task);
         let mut taken = Taken::default();
         self.spaces.take_huge_access(run.of.space, part, &mut taken);
-        let mut from = part.start;
+        let mut rest = part;
         let mut asked: Vec<(Vpn, Pte)> = Vec::new();
-        while let Some((slot, table)) =
-            self.spaces.living(run.of.space).table.next_table_mut(VpnRange::new(from, part.end))
-        {
+        while let Some((slot, table)) = self.spaces.living(run.of.space).table.next_table_mut(&mut rest) {
             let entries = slot.intersect(part).iter().map(|vpn| (vpn, table.get(vpn)));
             asked.extend(entries.filter(|(_, pte)| pte.idx().is_some() && *pte == pte.answered()));
             taken.looked_at += asked.len() as u64;
@@ -215,7 +213,6 @@ impl UsedPages {
             for (vpn, pte) in asked.drain(..) {
                 table.set(vpn, pte.hinting());
             }
-            from = slot.end;
         }
         phys.counters.numa_pte_updates += taken.pages;
         phys.counters.numa_huge_pte_updates += taken.huge;

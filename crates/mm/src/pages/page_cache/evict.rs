@@ -170,9 +170,10 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) {
-        let Ok(file) = self.cache.file(id) else { return };
-        let mappings: alloc::vec::Vec<Mapping> = file.mapped_by.iter().copied().collect();
-        for Mapping { space, vpn } in mappings {
+        let mut last = None;
+        while let Some(at) = self.cache.file(id).ok().and_then(|file| file.next_mapping(last)) {
+            last = Some(at);
+            let Mapping { space, vpn } = at;
             let vma = self.spaces.get(space).ok().and_then(|space| space.vmas.at(vpn));
             let range = vma.expect("a file knows its mappings").pages_of(index, pages);
             self.zap(space, range, which, cpu, phys);

@@ -5,6 +5,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages};
@@ -88,6 +89,12 @@ impl File {
     #[inline]
     pub(crate) fn page(&self, index: u64) -> Option<Idx> {
         self.tree.page(index)
+    }
+
+    /// The mapping of the file after `last`, or the first one, in the order of [`File::mapped_by`].
+    pub(crate) fn next_mapping(&self, last: Option<Mapping>) -> Option<Mapping> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        self.mapped_by.range((from, Bound::Unbounded)).next().copied()
     }
 
     /// Every page: place, frame and number of mappings.

@@ -5,13 +5,11 @@
 //! to swap; a write meanwhile makes the entry dirty, and reclaim gives the page back to the anonymous lists. madvise(2);
 //! "mm: move MADV_FREE pages into LRU_INACTIVE_FILE list" (LKML, 2017).
 
-use alloc::vec::Vec;
-
 use order9_frames::Idx;
 use order9_units::Pages;
 
-use super::pte::{Pte, PteFlag};
-use super::{Mapping, Owner, SpaceId, Vpn};
+use super::pte::PteFlag;
+use super::{Mapping, Owner, SpaceId};
 use crate::addr::VpnRange;
 use crate::lru::LruState;
 use crate::lru_list::{LruList, LruType};
@@ -28,23 +26,19 @@ impl UsedPages {
     /// use otherwise, or that have a copy in swap are passed over; what is in swap only is discarded.
     pub(super) fn free_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
         self.free_huge_lazily(id, range, cpu, phys);
-        let space = self.spaces.living(id);
-        let entries: Vec<(Vpn, Pte)> = space
-            .table
-            .tables(range)
-            .flat_map(|(slot, table)| slot.intersect(range).iter().map(|vpn| (vpn, table.get(vpn))))
-            .filter(|(_, pte)| !pte.is_none())
-            .collect();
-        let mut marked = 0;
-        for (vpn, pte) in entries {
-            match (pte.slot(), pte.idx()) {
-                (Some(_), _) => self.discard(id, VpnRange::of(vpn, Pages::new(1)), cpu, phys),
-                (_, Some(idx)) if self.rmap.may_free_lazily(idx, phys) => {
-                    self.spaces.clean_entry(Mapping { space: id, vpn }, phys);
-                    self.lru.mark_lazily_freeable(idx, phys);
-                    marked += 1;
+        let (mut rest, mut marked) = (range, 0);
+        while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
+            for vpn in slot.intersect(range).iter() {
+                let pte = self.spaces.living(id).table.get(vpn);
+                match (pte.slot(), pte.idx()) {
+                    (Some(_), _) => self.discard(id, VpnRange::of(vpn, Pages::new(1)), cpu, phys),
+                    (_, Some(idx)) if self.rmap.may_free_lazily(idx, phys) => {
+                        self.spaces.clean_entry(Mapping { space: id, vpn }, phys);
+                        self.lru.mark_lazily_freeable(idx, phys);
+                        marked += 1;
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
         }
         phys.work.tlb_flushes += u64::from(marked > 0);
@@ -53,9 +47,9 @@ impl UsedPages {
     /// Huge entries of `range`: whole ones are marked, those of which it covers a part are split with their page, if that
     /// can be.
     fn free_huge_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        let slots = self.spaces.living(id).table.huge_slots(range);
-        let slots: Vec<_> = slots.filter_map(|(slot, huge)| huge.head().map(|head| (slot, head))).collect();
-        for (slot, head) in slots {
+        let mut rest = range;
+        while let Some((slot, huge)) = self.spaces.living(id).table.next_huge(&mut rest) {
+            let Some(head) = huge.head() else { continue };
             let word = phys.frames.word(head);
             let in_use = word.is_held() || word.has(PageFlag::Unevictable);
             if !self.huge.is_huge_exclusive(head) || in_use {

@@ -1,14 +1,11 @@
 //! Advice and locks: `madvise`, `mlock`, `munlock`.
 
-use alloc::vec::Vec;
-
-use order9_frames::Idx;
 use order9_units::{Bytes, Pages};
 
 use super::fault::Access;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
-use crate::addr::{TASK_END, VirtAddr, VpnRange};
+use crate::addr::{TASK_END, VirtAddr, VpnRange, range_of_call};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::LazyFree;
@@ -48,7 +45,7 @@ impl UsedPages {
         self.spaces.get(id)?;
         self.spaces.may_advise_placement(id, advice, phys)?;
         phys.work.vma_lookups += 1;
-        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let range = range_of_call(addr, length, Errno::Enomem)?;
         let (mut from, mut mapped) = (range.start, Pages::ZERO);
         while let Some(vma) = self.spaces.living(id).vmas.first_within(VpnRange::new(from, range.end)) {
             let part = vma.range.intersect(VpnRange::new(from, range.end));
@@ -118,16 +115,19 @@ impl UsedPages {
         let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;
         let bytes = length.get().checked_add(addr.get() - addr.vpn().addr().get()).ok_or(Errno::Einval)?;
-        let range = VpnRange::of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
+        let range = range_of_call(addr.vpn().addr(), Bytes::new(bytes), Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
         // Pages of hugetlb pools stay in memory anyway.
         let can_lock = |vma: &Vma| !matches!(vma.kind, VmaKind::Hugetlb { .. });
         self.modify(id, mapped, |vma| vma.locked = locked && can_lock(vma), phys)?;
-        let pages: Vec<Idx> = self.spaces.living(id).entries(mapped).filter_map(|pte| pte.idx()).collect();
-        for idx in pages {
-            match locked {
-                true => self.mlock_page(idx, phys),
-                false => self.munlock_page(idx, phys),
+        let mut rest = mapped;
+        while let Some(slot) = self.spaces.living(id).table.next_used(&mut rest) {
+            for vpn in slot.intersect(mapped).iter() {
+                match self.spaces.living(id).table.get(vpn).idx() {
+                    Some(idx) if locked => self.mlock_page(idx, phys),
+                    Some(idx) => self.munlock_page(idx, phys),
+                    None => {}
+                }
             }
         }
         if mapped == range { Ok(()) } else { Err(Errno::Enomem) }

@@ -7,7 +7,7 @@ use order9_units::{Bytes, Order, Pages};
 use super::page::Zap;
 use super::pte::PteFlag;
 use super::{Errno, HugeAdvice, Prot, SpaceId, Vma, VmaKind};
-use crate::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange};
+use crate::addr::{MMAP_BASE, MMAP_MIN, TASK_END, VirtAddr, Vpn, VpnRange, range_of_call};
 use crate::hugetlb::whole_huge_pages;
 use crate::page_cache::FileId;
 use crate::pages::UsedPages;
@@ -148,7 +148,7 @@ impl UsedPages {
         phys: &mut PhysMem<impl Tracer>,
     ) -> Result<(), Errno> {
         self.spaces.get(id)?;
-        let range = VpnRange::of_call(addr, length, Errno::Einval)?;
+        let range = range_of_call(addr, length, Errno::Einval)?;
         if range.is_empty() {
             return Err(Errno::Einval);
         }
@@ -203,12 +203,12 @@ impl UsedPages {
             self.split_pmd_at_edge(id, edge, phys);
             self.split_at(id, edge);
         }
-        let vmas: Vec<Vma> = self.spaces.living(id).vmas.within(range).copied().collect();
-        if vmas.is_empty() {
+        if self.spaces.living(id).vmas.first_within(range).is_none() {
             return Ok(());
         }
         self.discard(id, range, cpu, phys);
-        for vma in vmas {
+        let mut rest = range;
+        while let Some(vma) = self.spaces.living(id).vmas.next_within(&mut rest) {
             self.remove_vma(id, vma.range.start);
             if let Some(file) = vma.kind.file() {
                 self.drop_if_unused(file, cpu, phys);
@@ -230,8 +230,9 @@ impl UsedPages {
     ) -> Result<(), Errno> {
         let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;
-        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let range = range_of_call(addr, length, Errno::Enomem)?;
         let mapped = vmas.mapped_part(range);
+        // A list, since mappings that become alike merge, and then nobody knows which had other rights.
         let changed: Vec<Vma> = vmas.within(mapped).filter(|vma| vma.prot != prot).copied().collect();
         self.modify(id, mapped, |vma| vma.prot = prot, phys)?;
         for vma in changed {
@@ -253,9 +254,8 @@ impl UsedPages {
         // A write to a file on disk has to be noticed unless the page is known to be dirty.
         let notes_writes = kind.file().is_some_and(|file| self.cache.files.is_on_disk(file));
         let mut changed = 0;
-        let huge: Vec<_> = self.spaces.living(id).table.huge_slots(range).map(|(slot, _)| slot.start).collect();
-        for slot in huge {
-            let huge = self.spaces.living(id).table.huge_mut(slot).expect("the slot has a huge mapping");
+        let mut rest = range;
+        while let Some(huge) = self.spaces.living(id).table.next_huge_mut(&mut rest) {
             let pte = huge.pte.answered();
             huge.pte = pte.with(PteFlag::Access, prot != Prot::NONE).with(PteFlag::Write, false);
             changed += 1;
@@ -263,8 +263,8 @@ impl UsedPages {
         if let VmaKind::Hugetlb { shared, .. } = kind {
             self.spaces.protect_hugetlb(id, range, prot, shared, phys);
         }
-        let mut from = range.start;
-        while let Some((slot, table)) = self.spaces.living(id).table.next_table_mut(VpnRange::new(from, range.end)) {
+        let mut rest = range;
+        while let Some((slot, table)) = self.spaces.living(id).table.next_table_mut(&mut rest) {
             for vpn in slot.intersect(range).iter() {
                 let pte = table.get(vpn).answered();
                 if pte.is_mapped() {
@@ -273,7 +273,6 @@ impl UsedPages {
                     changed += 1;
                 }
             }
-            from = slot.end;
         }
         phys.work.ptes_set += changed;
         phys.work.tlb_flushes += u64::from(changed > 0);
@@ -312,7 +311,7 @@ impl Spaces {
         let vmas = &self.get(id)?.vmas;
         let is_free = |range| vmas.first_within(range).is_none();
         let fixed = |addr: VirtAddr| {
-            let range = VpnRange::of_call(addr, pages.bytes(), Errno::Enomem)?;
+            let range = range_of_call(addr, pages.bytes(), Errno::Enomem)?;
             match range.start {
                 start if start < MMAP_MIN => Err(Errno::Eperm),
                 start if !start.get().is_multiple_of(align.get()) => Err(Errno::Einval),

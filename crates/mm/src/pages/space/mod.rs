@@ -42,7 +42,6 @@ use crate::numa_balancing::SpaceBalancing;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
-use rmap::SPACES;
 use table::PageTable;
 use vma::VmaSet;
 
@@ -80,7 +79,7 @@ pub struct Space {
     /// The space maps the huge page of zeros, or did, and holds it until its end.
     pub(crate) holds_huge_zero: bool,
     /// Pages of hugetlb pools.
-    pub(crate) hugetlb_pages: u64,
+    hugetlb_pages: u64,
     /// `prctl(PR_SET_THP_DISABLE)`.
     pub(crate) thp_disabled: bool,
     /// Tasks of the space lack `CAP_SYS_NICE`.
@@ -197,6 +196,24 @@ impl Space {
         Pages::new(self.hugetlb_pages * Order::PAGEBLOCK.pages().get())
     }
 
+    /// Gives the empty slot of `vpn` a page of a hugetlb pool.
+    pub(crate) fn install_hugetlb(&mut self, vpn: Vpn, pte: Pte) {
+        self.table.install_hugetlb(vpn, pte);
+        self.hugetlb_pages += 1;
+    }
+
+    /// Empties the slot of `vpn` if it has a page of a hugetlb pool; returns its entry.
+    pub(crate) fn remove_hugetlb(&mut self, vpn: Vpn) -> Option<Pte> {
+        let pte = self.table.remove_hugetlb(vpn)?;
+        self.hugetlb_pages -= 1;
+        Some(pte)
+    }
+
+    /// Number of pages of hugetlb pools mapped.
+    pub(crate) const fn hugetlb_pages(&self) -> u64 {
+        self.hugetlb_pages
+    }
+
     /// Bytes that the page table takes here, on the host.
     #[must_use]
     pub fn page_table_bytes(&self) -> u64 {
@@ -213,12 +230,8 @@ impl Space {
 impl UsedPages {
     /// An address space without mappings.
     pub(crate) fn create_space(&mut self, phys: &PhysMem<impl Tracer>) -> Result<SpaceId, Errno> {
-        let id = SpaceId(self.spaces.list.len() as u32);
-        if id.0 >= SPACES {
-            return Err(Errno::Eagain);
-        }
+        let id = self.spaces.add().ok_or(Errno::Eagain)?;
         self.rmap.make_room(phys.frames.table().len());
-        self.spaces.list.push(Some(Box::default()));
         Ok(id)
     }
 
@@ -237,7 +250,7 @@ impl UsedPages {
         if let Some(frame) = self.spaces.living(id).spare_table.take() {
             self.free_page_table(id, frame, cpu, phys);
         }
-        self.spaces.list[id.index()] = None;
+        self.spaces.remove(id);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use order9_units::{Bytes, Pages};
 use super::mmap::Place;
 use super::pte::Pte;
 use super::{Errno, Mapping, SpaceId, TableStep, Vma, VmaKind};
-use crate::addr::{VirtAddr, Vpn, VpnRange};
+use crate::addr::{VirtAddr, Vpn, VpnRange, range_of_call};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
@@ -84,8 +84,8 @@ impl UsedPages {
         let MremapRequest { addr, old_length, new_length, to } = *request;
         let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;
-        let mut old = VpnRange::of_call(addr, old_length, Errno::Einval)?;
-        let new = VpnRange::of_call(addr, new_length, Errno::Enomem)?.len();
+        let mut old = range_of_call(addr, old_length, Errno::Einval)?;
+        let new = range_of_call(addr, new_length, Errno::Enomem)?.len();
         if old.is_empty() || new == Pages::ZERO {
             return Err(Errno::Einval);
         }
@@ -93,7 +93,7 @@ impl UsedPages {
             return Err(Errno::Einval);
         }
         if let MremapTo::Fixed(target) = to {
-            let target = VpnRange::of_call(target, new.bytes(), Errno::Einval)?;
+            let target = range_of_call(target, new.bytes(), Errno::Einval)?;
             if !target.intersect(old).is_empty() {
                 return Err(Errno::Einval);
             }

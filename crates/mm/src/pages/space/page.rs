@@ -50,7 +50,7 @@ impl<T: Tracer> PhysMem<T> {
     #[inline]
     pub(crate) fn fresh_block(&self, pfn: Pfn, order: Order) -> Idx {
         let (idx, word) = self.frames.live(pfn).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
-        let unused = word.order() == order && word.is_releasable();
+        let unused = word.order() == order && word.can_free();
         assert!(unused, "{pfn:?} is no block of order {order:?} that nobody uses");
         idx
     }
@@ -189,13 +189,12 @@ impl UsedPages {
             self.zap_hugetlb(id, range, cpu, phys);
         }
         let (mut zapped, mut cleared) = (Zapped::default(), Vec::new());
-        let mut from = range.start;
-        while let Some(slot) = self.clear_next(id, VpnRange::new(from, range.end), which, &mut cleared) {
+        let mut rest = range;
+        while self.clear_next(id, &mut rest, which, &mut cleared) {
             zapped.entries += cleared.len() as u64;
             for (vpn, pte) in cleared.drain(..) {
                 self.zap_entry(Mapping { space: id, vpn }, pte, &mut zapped, cpu, phys);
             }
-            from = slot.end;
         }
         let space = self.spaces.living(id);
         space.rss -= zapped.rss;
@@ -205,16 +204,11 @@ impl UsedPages {
         zapped.locked.into_iter().for_each(|idx| self.munlock_page(idx, phys));
     }
 
-    /// Clears the entries of the first slot that meets `range` and has a table, and adds them to `cleared`; returns the slot.
-    fn clear_next(
-        &mut self,
-        id: SpaceId,
-        range: VpnRange,
-        which: Zap,
-        cleared: &mut Vec<(Vpn, Pte)>,
-    ) -> Option<VpnRange> {
-        let space = self.spaces.list[id.index()].as_deref_mut()?;
-        let (slot, table) = space.table.next_table_mut(range)?;
+    /// Clears the entries of the first slot that meets `rest` and has a table, and adds them to `cleared`; says whether there
+    /// was one, behind which `rest` goes on.
+    fn clear_next(&mut self, id: SpaceId, rest: &mut VpnRange, which: Zap, cleared: &mut Vec<(Vpn, Pte)>) -> bool {
+        let range = *rest;
+        let Some((slot, table)) = self.spaces.living(id).table.next_table_mut(rest) else { return false };
         if table.used > 0 {
             for vpn in slot.intersect(range).iter() {
                 let pte = table.get(vpn);
@@ -225,7 +219,7 @@ impl UsedPages {
                 }
             }
         }
-        Some(slot)
+        true
     }
 
     /// Unmaps what a cleared entry showed.
@@ -265,9 +259,8 @@ impl UsedPages {
 
     /// Frees the page tables of slots that meet `range` and have no mapping left.
     pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
-        let mut from = range.start;
-        while let Some((slot, _)) = self.spaces.living(id).table.next_table(from, range.end) {
-            from = slot.end;
+        let mut rest = range;
+        while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
             let space = self.spaces.living(id);
             if space.vmas.first_within(slot).is_none() {
                 let idx = space.table.remove(slot.start).expect("the slot has a table");

@@ -268,21 +268,48 @@ impl PageTable {
         *self.slot_mut(vpn).expect("the slot has a huge mapping") = Slot::Table(table);
     }
 
-    /// The first table whose slot meets `range`, to be changed, and its slot.
-    pub(crate) fn next_table_mut(&mut self, range: VpnRange) -> Option<(VpnRange, &mut Table)> {
-        if range.is_empty() {
-            return None;
-        }
-        let found = match self.table(range.start) {
-            Some(_) => range.start.slot(),
-            None => self.next_table(range.start, range.end)?.0,
-        };
-        Some((found, self.table_mut(found.start)?))
+    /// The first slot that meets `rest` and has a table; `rest` goes on behind it. With this and its like, a loop over slots
+    /// may change the table.
+    pub(crate) fn next_table(&self, rest: &mut VpnRange) -> Option<VpnRange> {
+        let is_next = !rest.is_empty() && self.table(rest.start).is_some();
+        let slot = if is_next { rest.start.slot() } else { self.tables(*rest).next()?.0 };
+        pass(slot, rest);
+        Some(slot)
     }
 
-    /// First slot at or above that of `from`, below `end`, that has a table.
-    pub(crate) fn next_table(&self, from: Vpn, end: Vpn) -> Option<(VpnRange, &Table)> {
-        self.tables(VpnRange::new(from, end)).next()
+    /// As [`PageTable::next_table`], with the table.
+    pub(crate) fn next_table_mut(&mut self, rest: &mut VpnRange) -> Option<(VpnRange, &mut Table)> {
+        let slot = self.next_table(rest)?;
+        Some((slot, self.table_mut(slot.start)?))
+    }
+
+    /// The first huge mapping whose slot meets `rest`, and its slot; `rest` goes on behind it.
+    pub(crate) fn next_huge(&self, rest: &mut VpnRange) -> Option<(VpnRange, Huge)> {
+        self.huge_slots(*rest).next().inspect(|(slot, _)| pass(*slot, rest))
+    }
+
+    /// As [`PageTable::next_huge`], to be changed.
+    pub(crate) fn next_huge_mut(&mut self, rest: &mut VpnRange) -> Option<&mut Huge> {
+        let (slot, _) = self.next_huge(rest)?;
+        self.huge_mut(slot.start)
+    }
+
+    /// The first page of a hugetlb pool whose slot meets `rest`, and its slot; `rest` goes on behind it.
+    pub(crate) fn next_hugetlb(&self, rest: &mut VpnRange) -> Option<(VpnRange, Pte)> {
+        self.hugetlb_slots(*rest).next().inspect(|(slot, _)| pass(*slot, rest))
+    }
+
+    /// As [`PageTable::next_hugetlb`], to be changed.
+    pub(crate) fn next_hugetlb_mut(&mut self, rest: &mut VpnRange) -> Option<(VpnRange, &mut Pte)> {
+        let (slot, _) = self.next_hugetlb(rest)?;
+        Some((slot, self.hugetlb_mut(slot.start)?))
+    }
+
+    /// The first slot that meets `rest` and is one of [`PageTable::used_slots`]; `rest` goes on behind it.
+    pub(crate) fn next_used(&self, rest: &mut VpnRange) -> Option<VpnRange> {
+        let (slot, _) = self.used_slots(*rest).next()?;
+        pass(slot, rest);
+        Some(slot)
     }
 
     /// Every table whose slot meets `range`, upward.
@@ -337,6 +364,11 @@ impl PageTable {
     }
 }
 
+/// Takes the pages up to the end of `slot` off the front of `rest`.
+fn pass(slot: VpnRange, rest: &mut VpnRange) {
+    *rest = VpnRange::new(slot.end, rest.end);
+}
+
 const fn gib(vpn: Vpn) -> u32 {
     (vpn.get() / (LEAF_SLOTS * SLOT_PAGES) as u64) as u32
 }
@@ -369,7 +401,10 @@ mod tests {
         assert_eq!(found(1024, (1 << 18) + 512), [0; 0]);
         assert_eq!(found(5, 5), [0; 0]);
         table.remove(Vpn::new(511));
-        assert!(table.next_table(Vpn::new(0), Vpn::new(512)).is_none());
+        let mut rest = VpnRange::new(Vpn::new(0), Vpn::new(1 << 19));
+        let slots = core::iter::from_fn(|| table.next_table(&mut rest));
+        assert_eq!(slots.map(|slot| slot.start.get()).collect::<Vec<_>>(), [512, (1 << 18) + 512]);
+        assert!(rest.is_empty() || rest.start.get() == (1 << 18) + 1024);
     }
 
     #[test]

@@ -205,6 +205,13 @@ impl VmaSet {
         if range.is_empty() { None } else { self.find(range.start).or_else(above) }
     }
 
+    /// The first mapping that meets `rest`; `rest` goes on behind it. With this, a loop may change spaces.
+    pub(crate) fn next_within(&self, rest: &mut VpnRange) -> Option<Vma> {
+        let vma = *self.first_within(*rest)?;
+        *rest = VpnRange::new(vma.range.end, rest.end);
+        Some(vma)
+    }
+
     /// The pages `range` begins with up to the first that is not mapped.
     pub(crate) fn mapped_part(&self, range: VpnRange) -> VpnRange {
         let mut end = range.start;

@@ -15,6 +15,7 @@ use super::map::HUGE_RSS;
 use super::rules::{Collapser, fails_with_huge_page};
 use super::trace::status;
 use super::{NR, khugepaged_gfp};
+use crate::addr::range_of_call;
 use crate::page_cache::FileId;
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
@@ -161,7 +162,7 @@ impl UsedPages {
             return Err(Errno::Einval);
         }
         phys.work.vma_lookups += 1;
-        let range = VpnRange::of_call(addr, length, Errno::Enomem)?;
+        let range = range_of_call(addr, length, Errno::Enomem)?;
         let mut found = CollapseRange { mappings: Vec::new(), end: Ok(()) };
         let mut from = range.start;
         for vma in space.vmas.within(range) {
@@ -327,7 +328,7 @@ impl UsedPages {
         let writable = entries.iter().any(|entry| entry.has(PteFlag::Write));
         let used = match by {
             Collapser::Madvise => {
-                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.rmap.may_leave(idx, phys))?;
+                entries.iter().filter_map(|entry| entry.idx()).try_for_each(|idx| self.rmap.can_isolate(idx, phys))?;
                 writable.then_some(0).ok_or(CollapseFailure::PageRo)?
             }
             Collapser::Khugepaged => {
@@ -335,7 +336,7 @@ impl UsedPages {
                     return Err(CollapseFailure::VmaCheck);
                 }
                 let tally = self.khugepaged_tally(&entries, phys)?;
-                phys.lie_near(&entries)?;
+                phys.scan_abort(&entries)?;
                 writable.then_some(()).ok_or(CollapseFailure::PageRo)?;
                 phys.is_used_enough(&tally)?;
                 tally.used

@@ -46,7 +46,7 @@ impl UsedPages {
             if self.rmap.file_huge_head(idx, phys).is_some() {
                 return Err(CollapseFailure::PageCompound);
             }
-            self.rmap.may_leave(idx, phys)?;
+            self.rmap.can_isolate(idx, phys)?;
             if phys.frames.word(idx).has(PageFlag::Writeback) {
                 return Err(CollapseFailure::PageCount);
             }
@@ -133,8 +133,9 @@ impl UsedPages {
 
     /// Takes away the empty page tables of slots that could show the huge page at `base` of a file.
     fn retract_tables(&mut self, file: FileId, base: u64, phys: &mut PhysMem<impl Tracer>) {
-        let mapped_by: Vec<_> = self.cache.file_mut(file).mapped_by.iter().copied().collect();
-        for at in mapped_by {
+        let mut last = None;
+        while let Some(at) = self.cache.file_mut(file).next_mapping(last) {
+            last = Some(at);
             let Some(vma) = self.spaces.living(at.space).vmas.at(at.vpn).copied() else { continue };
             let shown = vma.pages_of(base, HUGE);
             if shown.len() == Pages::new(HUGE) && shown.start.slot() == shown {

@@ -227,8 +227,8 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) {
-        let slots: Vec<_> = self.spaces.living(id).table.huge_slots(range).collect();
-        for (slot, huge) in slots {
+        let mut rest = range;
+        while let Some((slot, huge)) = self.spaces.living(id).table.next_huge(&mut rest) {
             if which == Zap::FilePages && !self.rmap.is_of_file(huge, phys) {
                 continue;
             }

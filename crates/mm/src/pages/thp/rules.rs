@@ -88,13 +88,13 @@ impl UsedPages {
         let referenced = phys.frames.word(head.unwrap_or(idx)).has(PageFlag::Referenced);
         tally.used += u32::from(entry.has(PteFlag::Young) || referenced);
         tally.shared += u64::from(self.mapcount(phys.frames.pfn(idx), phys) > 1);
-        self.rmap.may_leave(idx, phys)
+        self.rmap.can_isolate(idx, phys)
     }
 }
 
 impl Rmap {
     /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
-    pub(super) fn may_leave(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
+    pub(super) fn can_isolate(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
         let word = phys.frames.word(self.huge_head(idx, phys).unwrap_or(idx));
         match () {
             () if word.has(PageFlag::Locked) => Err(CollapseFailure::PageLock),
@@ -114,7 +114,7 @@ impl<T: Tracer> PhysMem<T> {
     }
 
     /// Whether the pages lie near enough to each other, where `vm.zone_reclaim_mode` says that this matters.
-    pub(super) fn lie_near(&self, entries: &[Pte]) -> Result<(), CollapseFailure> {
+    pub(super) fn scan_abort(&self, entries: &[Pte]) -> Result<(), CollapseFailure> {
         if self.settings.zone_reclaim_mode == 0 {
             return Ok(());
         }

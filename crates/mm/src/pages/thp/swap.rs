@@ -30,7 +30,7 @@ impl UsedPages {
     /// Replaces every entry that maps a huge page in the swap cache by slots, after a split of those that map all of it.
     pub(crate) fn unmap_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
         self.split_entries(head, phys);
-        let (mut dirty, before) = (false, self.huge.page(head).clone());
+        let mut dirty = false;
         for idx in subpages(head) {
             let mappings = self.rmap.own_mappings(idx);
             mappings.iter().for_each(|&at| dirty |= self.entry_to_slot(at, idx));
@@ -39,10 +39,10 @@ impl UsedPages {
             self.rmap.set(place, Owner::Nobody);
         }
         let page = self.huge.page_mut(head);
-        (page.mapped, page.ptes) = (0, 0);
-        self.levels.anon -= u64::from(before.mapped);
-        phys.work.ptes_cleared += u64::from(before.ptes);
-        phys.work.tlb_flushes += u64::from(before.ptes > 0);
+        let (mapped, ptes) = (core::mem::take(&mut page.mapped), core::mem::take(&mut page.ptes));
+        self.levels.anon -= u64::from(mapped);
+        phys.work.ptes_cleared += u64::from(ptes);
+        phys.work.tlb_flushes += u64::from(ptes > 0);
         let word = phys.frames.word(head);
         phys.frames.set(head, word.with(PageFlag::Dirty, dirty || word.has(PageFlag::Dirty)));
     }

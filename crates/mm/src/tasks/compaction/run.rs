@@ -9,7 +9,7 @@ use crate::compaction::run::control::{CompactControl, CompactId, CompactTotals, 
 use crate::env::{CompactResult, SpinLock, Stall};
 use crate::migrate::MigrateReason;
 use crate::suitable::Suitable;
-use crate::tasks::compaction::targets::RunTargets;
+use crate::tasks::compaction::targets::{RunSources, RunTargets};
 use crate::tasks::migrate::run::migrate_pages;
 use crate::trace::Tracer;
 
@@ -66,17 +66,16 @@ fn context<E: Stall>(env: &E, id: CompactId) -> StepContext {
 
 /// Moves the pages that the run holds; returns a result if that ends the run.
 async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult> {
-    let (mut sources, mode) = env.with(|mm| {
+    let (source, mode) = env.with(|mm| {
         let run = mm.compact_runs.get_mut(id);
-        (core::mem::take(&mut run.migratepages), run.mode)
+        // All of a batch are from one pageblock.
+        (run.migratepages.first().map_or(0, |idx| idx.block() as u32), run.mode)
     });
-    // All of a batch are from one pageblock.
-    let source = sources.first().map_or(0, |idx| idx.block() as u32);
-    let moved = migrate_pages(env, &mut sources, &mut RunTargets(id), mode, MigrateReason::Compaction).await;
+    let (mut sources, mut targets) = (RunSources(id), RunTargets(id));
+    let moved = migrate_pages(env, &mut sources, &mut targets, mode, MigrateReason::Compaction).await;
     let cpu = env.cpu();
     env.with(|mm| {
         let run = mm.compact_runs.get_mut(id);
-        run.migratepages = sources;
         run.context.cpu = cpu;
         mm.pages.record_batch(run, &moved, source, &mut mm.phys)
     })

@@ -1,11 +1,23 @@
-//! Frames that a compaction run holds, as migration takes them.
+//! Pages that a compaction run moves and frames that it holds, as migration takes them.
+
+use alloc::vec::Vec;
 
 use order9_frames::Idx;
 
 use crate::Mm;
 use crate::compaction::run::control::CompactId;
+use crate::tasks::migrate::sources::Sources;
 use crate::tasks::migrate::targets::Targets;
 use crate::trace::Tracer;
+
+/// Pages that a run has isolated, which stay its own until they are moved.
+pub(crate) struct RunSources(pub(crate) CompactId);
+
+impl<T: Tracer> Sources<T> for RunSources {
+    fn list<'a>(&'a mut self, mm: &'a mut Mm<T>) -> &'a mut Vec<Idx> {
+        &mut mm.compact_runs.get_mut(self.0).migratepages
+    }
+}
 
 /// Free frames that a run holds, as targets of migration.
 pub(crate) struct RunTargets(pub(crate) CompactId);

@@ -8,10 +8,11 @@ use order9_units::{PAGEBLOCK_PAGES, Pfn, PfnRange};
 
 use super::*;
 use crate::env::CompactPriority;
-use crate::env::alone::{Alone, run};
+use crate::env::{Alone, run};
 use crate::policy::{Policy, SkipReset};
 use crate::reclaim::control::DEF_PRIORITY;
 use crate::reclaim::stats::ReclaimFlags;
+use crate::space::NO_CPU;
 use crate::tasks::compaction::direct::try_to_compact_pages;
 use crate::{Contents, Layout, MmBuilder, NodeSpec, ZoneId, ZoneSpec};
 
@@ -45,9 +46,10 @@ fn machine() -> Mm {
 #[test]
 fn it_naps_for_a_tenth_of_a_second_before_it_sleeps_and_counts_naps_cut_short() {
     for woken in [false, true] {
-        let world = Alone { woken, ..Alone::new(machine()) };
+        let mut world = Alone::new(machine(), NO_CPU);
+        world.woken = woken;
         let next = run(nap(&world, NODE, PLAIN, PLAIN));
-        assert_eq!(*world.waits.borrow(), [(Until::KswapdNeeded(NODE), Some(Nanos::new(100_000_000)))]);
+        assert_eq!(world.last_wait(), Some((Until::KswapdNeeded(NODE), Some(Nanos::new(100_000_000)))));
         assert_eq!(next, woken.then_some(PLAIN));
         let counted = world.mm.borrow().phys.counters.kswapd_low_wmark_hit_quickly;
         assert_eq!(counted, u64::from(woken));
@@ -56,7 +58,7 @@ fn it_naps_for_a_tenth_of_a_second_before_it_sleeps_and_counts_naps_cut_short() 
 
 #[test]
 fn a_node_that_comes_to_rest_forgets_what_passes_over_it_have_found() {
-    let world = Alone::new(machine());
+    let world = Alone::new(machine(), NO_CPU);
     let found = ReclaimFlags { dirty: true, ..ReclaimFlags::default() };
     let zones = [ZoneId(0), ZoneId(1)];
     zones.iter().for_each(|&zone| {
@@ -73,7 +75,7 @@ fn a_node_that_comes_to_rest_forgets_what_passes_over_it_have_found() {
 #[test]
 fn kcompactd_goes_on_with_what_was_asked_for_once_the_node_is_balanced() {
     for (asked, done) in [(HUGE, PLAIN), (PLAIN, PLAIN)] {
-        let world = Alone::new(machine());
+        let world = Alone::new(machine(), NO_CPU);
         run(nap(&world, NODE, asked, done));
         let request = world.mm.borrow().phys.kcompactd_request(NodeId(0));
         assert_eq!(request, (asked == HUGE).then_some(HUGE));
@@ -93,8 +95,8 @@ fn skip_hints_of_a_compaction_in_vain_are_forgotten_when_the_node_comes_to_rest(
         };
         done.expect("every frame is given once");
     }
-    let world = Alone::new(builder.finish());
-    let request = Request { cpu: usize::MAX, ..Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE) };
+    let world = Alone::new(builder.finish(), NO_CPU);
+    let request = Request { cpu: NO_CPU, ..Request::new(Order::PAGEBLOCK, Gfp::GFP_TRANSHUGE) };
     run(try_to_compact_pages(&world, &request, CompactPriority::SyncLight));
     let hints = |world: &Alone| {
         let mm = world.mm.borrow();
@@ -108,7 +110,7 @@ fn skip_hints_of_a_compaction_in_vain_are_forgotten_when_the_node_comes_to_rest(
 #[test]
 fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pageblock() {
     for (boost, asked) in [(0, None), (512, Some(HUGE))] {
-        let world = Alone::new(machine());
+        let world = Alone::new(machine(), NO_CPU);
         world.mm.borrow_mut().phys.frames.edit_zone(0, |zone| zone.boost = boost);
         run(balance(&world, NODE, PLAIN));
         let mm = world.mm.borrow();
@@ -120,7 +122,7 @@ fn every_run_counts_and_one_that_works_off_a_boost_asks_kcompactd_for_a_pagebloc
 #[test]
 fn a_gentle_pass_neither_writes_nor_swaps_and_every_pass_aims_at_its_goal() {
     for gentle in [true, false] {
-        let world = Alone::new(machine());
+        let world = Alone::new(machine(), NO_CPU);
         world.mm.borrow_mut().phys.frames.edit_zone(0, |zone| zone.watermarks.high = 700);
         let control = ReclaimControl::new(Reclaimer::Kswapd, Order::ZERO, 0, ZoneKind::Normal);
         let id = world.mm.borrow_mut().begin_reclaim(control);

@@ -5,6 +5,7 @@ pub(crate) mod gather;
 pub(crate) mod place_pages;
 mod place_pool;
 pub(crate) mod run;
+pub(crate) mod sources;
 pub(crate) mod targets;
 
 pub use gather::gather_pages;

@@ -1,7 +1,6 @@
 //! Moving a list of pages, in passes.
 
 use alloc::vec;
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use order9_frames::Idx;
@@ -13,17 +12,18 @@ use crate::pages::migrate::page::{Attempt, HeldBy, Outcome};
 use crate::pages::migrate::run::{Migrated, PASSES};
 use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::reclaim::PageWrite;
+use crate::tasks::migrate::sources::Sources;
 use crate::tasks::migrate::targets::Targets;
 
 /// The first pass that may wait.
 const MAY_WAIT: u32 = 3;
 
 /// Moves isolated pages to frames from `targets`, the last one first. What is left in `sources` afterwards is still isolated:
-/// the caller puts it back. A page that cannot be moved is put back at once. Dropping this future loses no page: `sources`
-/// always names those that are still isolated.
+/// the caller puts it back. A page that cannot be moved is put back at once. Dropping this future loses no page: between two
+/// steps `sources` names those that are still isolated.
 pub(crate) async fn migrate_pages<E: Stall>(
     env: &E,
-    sources: &mut Vec<Idx>,
+    sources: &mut impl Sources<E::Tracer>,
     targets: &mut impl Targets<E::Tracer>,
     mode: MigrateMode,
     reason: MigrateReason,
@@ -41,9 +41,9 @@ pub(crate) async fn migrate_pages<E: Stall>(
     done
 }
 
-struct Run<'a, E, G> {
+struct Run<'a, E, S, G> {
     env: &'a E,
-    sources: &'a mut Vec<Idx>,
+    sources: &'a mut S,
     targets: &'a mut G,
     mode: MigrateMode,
     /// Translations are flushed once for all pages of a pass.
@@ -64,13 +64,13 @@ enum Tried {
     NoTarget,
 }
 
-impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
+impl<E: Stall, S: Sources<E::Tracer>, G: Targets<E::Tracer>> Run<'_, E, S, G> {
     /// Passes over all sources as long as some of them may still move. Those that are left have failed.
     async fn passes(&mut self, passes: Range<u32>) {
         let mut again = 0;
         for pass in passes {
             again = 0;
-            let mut at = self.sources.len();
+            let mut at = self.left();
             while at > self.aside.unwrap_or(0) {
                 at -= 1;
                 let before = self.aside;
@@ -101,7 +101,7 @@ impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
             return;
         }
         (self.mode, self.batched, self.aside, self.done.failed) = (mode, false, None, 0);
-        for at in (0..self.sources.len()).rev() {
+        for at in (0..self.left()).rev() {
             let mut tried = Tried::Again;
             for pass in MAY_WAIT..PASSES {
                 tried = self.attempt(at, pass).await;
@@ -117,6 +117,12 @@ impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
         }
     }
 
+    /// Pages that are still among the sources.
+    fn left(&mut self) -> usize {
+        let (env, sources) = (self.env, &mut *self.sources);
+        env.with(|mm| sources.list(mm).len())
+    }
+
     fn give_up(&mut self) {
         self.done.failed += 1;
         self.done.out_of_targets = true;
@@ -127,8 +133,7 @@ impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
         loop {
             let (env, memalloc, cpu) = (self.env, self.env.task().memalloc, self.env.cpu());
             let attempt = Attempt { mode: self.mode, may_wait: pass >= MAY_WAIT, memalloc, cpu };
-            let source = self.sources[at];
-            let Some(outcome) = env.with(|mm| self.step(mm, source, &attempt)) else { return Tried::NoTarget };
+            let Some((source, outcome)) = env.with(|mm| self.step(mm, at, &attempt)) else { return Tried::NoTarget };
             let tried = match outcome {
                 Outcome::Moved => {
                     self.done.moved += 1;
@@ -153,15 +158,14 @@ impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
                     continue;
                 }
             };
-            if tried == Tried::Gone {
-                self.leave(at, outcome);
-            }
             env.spend().await;
             return tried;
         }
     }
 
-    fn step(&mut self, mm: &mut Mm<E::Tracer>, source: Idx, attempt: &Attempt) -> Option<Outcome> {
+    /// Tries the page at a place of the list once, and takes it off the list if that settles it.
+    fn step(&mut self, mm: &mut Mm<E::Tracer>, at: usize, attempt: &Attempt) -> Option<(Idx, Outcome)> {
+        let source = self.sources.list(mm)[at];
         let Some(target) = self.targets.take(mm, source) else {
             mm.phys.counters.migrate_failures.count(MigrateFailure::NoTarget);
             return None;
@@ -178,16 +182,15 @@ impl<E: Stall, G: Targets<E::Tracer>> Run<'_, E, G> {
         if matches!(outcome, Outcome::Failed(_)) && self.aside.is_none() {
             mm.pages.putback_movable(source, attempt.cpu, &mut mm.phys);
         }
-        Some(outcome)
-    }
-
-    /// Takes a page that is settled off the list, or sets it aside.
-    fn leave(&mut self, at: usize, outcome: Outcome) {
-        let source = self.sources.remove(at);
-        if let (Outcome::Failed(_), Some(aside)) = (outcome, &mut self.aside) {
-            self.sources.insert(0, source);
-            *aside += 1;
+        if matches!(outcome, Outcome::Moved | Outcome::Freed | Outcome::Failed(_)) {
+            let list = self.sources.list(mm);
+            list.remove(at);
+            if let (Outcome::Failed(_), Some(aside)) = (outcome, &mut self.aside) {
+                list.insert(0, source);
+                *aside += 1;
+            }
         }
+        Some((source, outcome))
     }
 
     async fn wait(&self, source: Idx, by: HeldBy) {

@@ -39,7 +39,7 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
         let Request { order, gfp, .. } = self.search.request;
         let movable = self.search.mt == order9_units::Migratetype::Movable;
         let costly_or_unmovable = order.is_costly() || order > Order::ZERO && !movable;
-        let wanted = match self.policy.slow_path.first_compaction {
+        let wanted = match self.policy.first_compaction {
             FirstCompaction::HighOrders => order > Order::ZERO,
             FirstCompaction::CostlyOrUnmovable => costly_or_unmovable,
             FirstCompaction::CostlyOrUnmovableWithIo => costly_or_unmovable && gfp.has(Gfp::IO),
@@ -49,7 +49,7 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
 
     /// Whether the request ends here: by the rule for all, or by its own.
     fn fails_early(&self, result: CompactResult) -> bool {
-        let rules = [Some(self.policy.slow_path.early_fail), EarlyFail::of_note(self.search.request.note)];
+        let rules = [Some(self.policy.early_fail), EarlyFail::of_note(self.search.request.note)];
         rules.into_iter().flatten().any(|rule| self.fails_by(rule, result))
     }
 
@@ -96,7 +96,7 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
         }
         self.env.spend().await;
         let compacted = R::compact(self.env, &request, priority).await;
-        let counts = match self.policy.slow_path.stall_counts {
+        let counts = match self.policy.stall_counts {
             StallCounts::Tried => compacted.result > CompactResult::Deferred,
             StallCounts::All => true,
             StallCounts::AllButSkipped => compacted.result != CompactResult::Skipped,

@@ -18,7 +18,7 @@ use order9_units::{NodeMask, Pfn};
 
 use crate::alloc_error::{AllocError, GaveUp};
 use crate::env::{CompactPriority, OomKill, TICK};
-use crate::policy::{Policy, RetryRule};
+use crate::policy::{ReserveRights, RetryRule, SlowPathPolicy};
 use crate::tasks::slow_path::relief::{Engine, Relief};
 
 pub use pressure::{Effort, Pressure};
@@ -89,7 +89,8 @@ struct SlowPath<'e, E, R> {
     env: &'e E,
     relief: PhantomData<R>,
     search: Search,
-    policy: Policy,
+    policy: SlowPathPolicy,
+    rights: ReserveRights,
     /// Effort of the next compaction.
     priority: CompactPriority,
     /// Compactions that made progress at this priority.
@@ -111,19 +112,20 @@ pub(crate) enum Round {
 
 impl<'e, E: Pressure, R: Relief<E>> SlowPath<'e, E, R> {
     fn new(env: &'e E, request: &Request) -> Result<Self, AllocError> {
-        let (search, policy, keeps_types_apart) = env.with(|mm| {
-            (mm.phys.frames.search_for(request), mm.policy().clone(), mm.phys.frames.settings().defrag_mode)
-        });
-        Ok(Self {
-            env,
-            relief: PhantomData,
-            search: search?,
-            policy,
-            priority: CompactPriority::SyncLight,
-            compaction_retries: 0,
-            no_progress: 0,
-            reclaimed: 0,
-            keeps_types_apart,
+        env.with(|mm| {
+            let phys = &mm.phys;
+            Ok(Self {
+                env,
+                relief: PhantomData,
+                search: phys.frames.search_for(request)?,
+                policy: phys.policy.slow_path,
+                rights: phys.policy.frames.watermark.reserve_rights,
+                priority: CompactPriority::SyncLight,
+                compaction_retries: 0,
+                no_progress: 0,
+                reclaimed: 0,
+                keeps_types_apart: phys.frames.settings().defrag_mode,
+            })
         })
     }
 
@@ -155,7 +157,7 @@ impl<'e, E: Pressure, R: Relief<E>> SlowPath<'e, E, R> {
     async fn run(mut self) -> Result<Pfn, AllocError> {
         let gfp = self.search.request.gfp;
         let dead_end = gfp.has(Gfp::THISNODE) && !gfp.has(Gfp::DIRECT_RECLAIM);
-        if dead_end && self.policy.slow_path.thisnode_needs_reclaim {
+        if dead_end && self.policy.thisnode_needs_reclaim {
             return Err(self.error(GaveUp::NoDirectReclaim));
         }
         self.wake_kswapds();
@@ -198,7 +200,7 @@ impl<'e, E: Pressure, R: Relief<E>> SlowPath<'e, E, R> {
         if let Some(pfn) = page {
             return Round::Page(pfn);
         }
-        if self.policy.slow_path.retry == RetryRule::Repeat {
+        if self.policy.retry == RetryRule::Repeat {
             return self.repeat(progress).await;
         }
         let compacted = self.compact(self.priority).await;
@@ -296,8 +298,7 @@ impl<'e, E: Pressure, R: Relief<E>> SlowPath<'e, E, R> {
     fn flags(&self) -> AllocFlags {
         let Request { order, gfp, .. } = self.search.request;
         let task = self.env.task();
-        let rights = self.policy.frames.watermark.reserve_rights;
-        let mut reserve = Reserve::of(gfp, task.rt, order.get() > 0, rights);
+        let mut reserve = Reserve::of(gfp, task.rt, order.get() > 0, self.rights);
         reserve.oom = task.oom_victim;
         let may_use_all = gfp.has(Gfp::MEMALLOC) || task.memalloc;
         let no_watermarks = may_use_all && !gfp.has(Gfp::NOMEMALLOC);

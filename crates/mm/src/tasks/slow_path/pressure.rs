@@ -2,7 +2,8 @@
 
 use order9_frames::Request;
 
-use crate::env::{OomKill, Stall};
+use crate::env::{Alone, OomKill, Stall};
+use crate::trace::Tracer;
 
 /// Work that a request does itself, before it gets memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,5 +24,12 @@ pub trait Pressure: Stall + Sized {
     /// Does such work of a request to its end; a world may time it.
     fn exert<R>(&self, _: Effort, work: impl Future<Output = R>) -> impl Future<Output = R> {
         work
+    }
+}
+
+/// The only task has nobody else to kill.
+impl<T: Tracer> Pressure for Alone<T> {
+    async fn oom_kill(&self, _: &Request) -> OomKill {
+        OomKill::NoVictim
     }
 }

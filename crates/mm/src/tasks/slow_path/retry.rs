@@ -45,7 +45,7 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
             }
             let stuck = progress == 0
                 && 2 * self.env.with(|mm| mm.pages.cache.zone_write_pending(zone.zone).total()) > reclaimable;
-            if stuck && self.policy.slow_path.retry_waits_for_writeback {
+            if stuck && self.policy.retry_waits_for_writeback {
                 self.env.sleep(WRITEBACK_WAIT).await;
             }
             return true;
@@ -88,7 +88,7 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
     }
 
     fn compaction_is_hopeful(&mut self, result: CompactResult) -> bool {
-        match (result, self.policy.slow_path.withdrawn) {
+        match (result, self.policy.withdrawn) {
             (CompactResult::Success, _) => {
                 self.compaction_retries += 1;
                 self.compaction_retries <= max_compact_retries(self.search.request.order) || self.escalate()
@@ -129,7 +129,7 @@ impl<E: Pressure, R: Relief<E>> SlowPath<'_, E, R> {
         let order = self.search.request.order;
         let mark = if order.is_costly() { Mark::Low } else { Mark::Min };
         let flags = AllocFlags { mark, cma: true, ..self.flags() };
-        let gap = self.policy.compaction.gap.of(order);
+        let gap = self.env.with(|mm| mm.policy().compaction.gap.of(order));
         let share = u64::from(order.get().max(1));
         self.zones().any(|zone| {
             let reclaimable = R::reclaimable(self.env, zone.zone) / share;

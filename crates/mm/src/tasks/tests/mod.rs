@@ -7,7 +7,7 @@ use alloc::vec;
 use order9_units::{Nanos, Pages};
 
 use super::{Stopped, balance_dirty_pages, handle_fault, madvise_collapse, read_page, sync_file, write_page};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::fs_cache::FsError;
 use crate::page_cache::CachedPage;
 use crate::policy::Policy;

@@ -5,7 +5,7 @@ use order9_units::NodeId;
 
 use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove};
 use super::{START, address, args, bytes, mask, nodes, nodes_of, program};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::migrate::tests::World;
 use crate::policy::{HugePlacement, MempolicyInterface};
 use crate::space::Errno::{Eacces, Efault, Einval, Eio, Enodev, Enoent, Enospc, Enosys, Eopnotsupp, Eperm, Esrch};

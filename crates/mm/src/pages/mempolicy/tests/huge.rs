@@ -7,7 +7,7 @@ use order9_units::{NodeId, Pages, PfnRange, ZoneKind};
 
 use super::super::{MbindFlags, Mode, Movable, PageMove};
 use super::{START, address, args, bytes, mask, node, program, write};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::hugetlb::PoolSize;
 use crate::migrate::tests::World;
 use crate::policy::HugePlacement;

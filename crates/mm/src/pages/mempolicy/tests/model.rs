@@ -10,7 +10,7 @@ use order9_units::{NodeId, NodeMask};
 
 use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove, SpaceTask};
 use super::{START, address, bytes, node, nodes, program, write};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::slab::tests::Random;
 use crate::space::{Errno, Madvise};
 use crate::tasks::mempolicy::bind_range::mbind;

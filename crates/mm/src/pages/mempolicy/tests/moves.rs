@@ -6,7 +6,7 @@ use order9_units::{NodeId, NodeMask};
 
 use super::super::{MbindFlags, MempolicyArgs, Mode, ModeFlags, Movable, PageMove};
 use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::migrate::tests::World;
 use crate::space::{Access, Errno, SpaceId};
 use crate::tasks::mempolicy::bind_range::mbind;

@@ -6,7 +6,7 @@ use order9_units::{NodeId, Order};
 
 use super::super::{MempolicyArgs, Mode, ModeFlags, SpaceTask};
 use super::{START, address, args, bytes, mask, node, nodes, nodes_of, program, write};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::policy::MempolicyInterface;
 use crate::space::{Errno, SpaceId};
 use crate::{Gfp, Request};

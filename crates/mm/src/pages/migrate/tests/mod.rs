@@ -12,7 +12,7 @@ use core::cell::{Cell, RefCell};
 use order9_units::{Migratetype, Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{MigrateMode, MigrateReason, Migrated};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
 use crate::fs_cache::FsStep;
 use crate::fs_cache::tests::KERNEL;

@@ -7,7 +7,7 @@ use core::cell::RefCell;
 use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, MigrateReason, World, address};
-use crate::env::alone::run;
+use crate::env::run;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
 use crate::migrate::{DriverAnswer, DriverPageId};
 use crate::page_cache::MigrateHandler;

@@ -205,17 +205,17 @@ fn nodes_apart(policy: Policy, far: u32) -> Mm {
 
 #[test]
 fn pages_of_far_nodes_stay_apart_where_zone_reclaim_mode_keeps_memory_near() {
-    let lie_near = |mode: u64, far, nodes: &[u64]| {
+    let scan_abort = |mode: u64, far, nodes: &[u64]| {
         let mut mm = nodes_apart(Policy::default(), far);
         mm.tune(|tunables| tunables.zone_reclaim_mode = mode);
         let pages = nodes.iter().zip(0..).map(|(node, at)| mm.phys.frames.at(Pfn::new(((1 + node) << 20) + at)));
         let entries: Vec<Pte> = pages.map(Pte::present).collect();
-        mm.phys.lie_near(&entries)
+        mm.phys.scan_abort(&entries)
     };
-    assert_eq!(lie_near(1, 30, &[0, 1, 0]), Ok(()));
-    assert_eq!(lie_near(1, 31, &[0, 1, 0]), Err(CollapseFailure::ScanAbort));
-    assert_eq!(lie_near(1, 31, &[1, 1]), Ok(()), "all on one node");
-    assert_eq!(lie_near(0, 31, &[0, 1]), Ok(()), "it does not matter");
+    assert_eq!(scan_abort(1, 30, &[0, 1, 0]), Ok(()));
+    assert_eq!(scan_abort(1, 31, &[0, 1, 0]), Err(CollapseFailure::ScanAbort));
+    assert_eq!(scan_abort(1, 31, &[1, 1]), Ok(()), "all on one node");
+    assert_eq!(scan_abort(0, 31, &[0, 1]), Ok(()), "it does not matter");
 }
 
 /// Node and other nodes that are asked for the frames `near` of node 0 and `far` of node 1.

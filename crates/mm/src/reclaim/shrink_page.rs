@@ -2,7 +2,7 @@
 
 use super::chunk::{Outcome, Tally};
 use super::control::{PageWrite, ReclaimControl};
-use super::decide::{Reference, check_reference};
+use super::decide::{Reference, check_references};
 use super::stats::ReclaimFlags;
 use crate::lru_list::LruType;
 use crate::page_flags::{PageFlag, PageWord};
@@ -18,7 +18,7 @@ use order9_frames::{Flag, Gfp, Idx, Word};
 
 impl Reclaim {
     /// Decides about an isolated page, and unmaps it if it is to go.
-    pub(super) fn judge(
+    pub(super) fn shrink_page(
         &self,
         run: &mut ReclaimControl,
         idx: Idx,
@@ -42,11 +42,11 @@ impl Reclaim {
         }
         self.count_dirty(word, tally);
         if word.has(PageFlag::Writeback) {
-            return phys.leave_to_writeback(run, self.flags[phys.lru_set(run.chunk.zone)], idx, tally);
+            return phys.handle_writeback(run, self.flags[phys.lru_set(run.chunk.zone)], idx, tally);
         }
         let uses = if mapped { pages.take_uses(idx, phys) } else { Uses::default() };
         let of = word.lru_type();
-        let (verdict, referenced) = check_reference(uses.young, of, word.has(PageFlag::Referenced), uses.executable);
+        let (verdict, referenced) = check_references(uses.young, of, word.has(PageFlag::Referenced), uses.executable);
         phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Referenced, referenced));
         match (verdict, owner) {
             (Reference::Activate, _) => Outcome::Activate,
@@ -66,7 +66,7 @@ impl Reclaim {
                 if !phys.frames.word(idx).has(PageFlag::Dirty) {
                     return Outcome::Free;
                 }
-                pages.write_file_page(run, self.flags[phys.lru_set(run.chunk.zone)], idx, verdict, tally, phys)
+                pages.pageout(run, self.flags[phys.lru_set(run.chunk.zone)], idx, verdict, tally, phys)
             }
             (_, Owner::Anon(_) | Owner::Shared { .. }) if pages.rmap.is_lazily_freeable(idx, phys) => {
                 pages.free_unless_written(idx, tally, phys)
@@ -94,13 +94,7 @@ impl Reclaim {
 impl<T: Tracer> PhysMem<T> {
     /// A page under writeback: reclaim takes it when that ends. One that came round again before kswapd has cause to slow
     /// down.
-    fn leave_to_writeback(
-        &mut self,
-        run: &ReclaimControl,
-        flags: ReclaimFlags,
-        idx: Idx,
-        tally: &mut Tally,
-    ) -> Outcome {
+    fn handle_writeback(&mut self, run: &ReclaimControl, flags: ReclaimFlags, idx: Idx, tally: &mut Tally) -> Outcome {
         let word = self.frames.word(idx);
         if run.by == Reclaimer::Kswapd && word.has(PageFlag::Reclaim) && flags.writeback {
             tally.stats.immediate += word.frames();
@@ -115,7 +109,7 @@ impl<T: Tracer> PhysMem<T> {
 impl UsedPages {
     /// An unmapped dirty page of a file is for the flushers, who write in order. Only where kswapd meets nothing else does it
     /// write those that have come round once.
-    fn write_file_page(
+    fn pageout(
         &mut self,
         run: &mut ReclaimControl,
         flags: ReclaimFlags,
