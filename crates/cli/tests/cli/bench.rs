@@ -4,11 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Ran, order9, order9_line};
+use crate::support::{Ran, host_alone, order9, order9_line};
 
 /// A setting that every kernel from 5.9 on has and that hurts nobody.
 const SETTING: &str = "/proc/sys/vm/compaction_proactiveness";
@@ -16,8 +16,7 @@ pub(crate) const UNDO: &str = "/run/order9/undo";
 
 /// One test at a time: a host has one journal. `None` where this host is not one to run on.
 pub(crate) fn host() -> Option<MutexGuard<'static, ()>> {
-    static HOST: Mutex<()> = Mutex::new(());
-    let guard = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = host_alone();
     let ran = order9(["bench", "idle", "--param", "time=1ms"]);
     let needs = ["it needs root", "this is a container", "a control group leaves", "are to be left"];
     if ran.status == 2 && needs.iter().any(|why| ran.stderr.contains(why)) {

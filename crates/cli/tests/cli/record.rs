@@ -4,12 +4,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use order9_record::{Loaded, Run, read};
 
-use crate::support::{Ran, order9, order9_line};
+use crate::support::{Ran, host_alone, order9, order9_line};
 
 /// Settings that a bench would change for some workload.
 const SETTINGS: [&str; 3] = [
@@ -18,8 +19,9 @@ const SETTINGS: [&str; 3] = [
     "/proc/sys/kernel/tracepoint_printk",
 ];
 
-/// Whether this host can be recorded; says so where it cannot.
-fn host() -> bool {
+/// The host, for one test at a time; `None`, with a line that says why, where it cannot be recorded.
+fn host() -> Option<MutexGuard<'static, ()>> {
+    let guard = host_alone();
     let folder = tempfile::tempdir().expect("a directory");
     let ran = order9_line("record -o {}/rec -- /no/such/program", folder.path());
     let needs = ["it needs root", "this is a container"];
@@ -27,7 +29,7 @@ fn host() -> bool {
     if skipped {
         write!(std::io::stderr(), "SKIPPED: a test of order9 record: {}", ran.stderr).expect("stderr");
     }
-    !skipped
+    (!skipped).then_some(guard)
 }
 
 fn settings() -> Vec<Option<String>> {
@@ -77,9 +79,7 @@ fn signalled(child: Child, signal: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn a_command_is_recorded_and_keeps_its_output_and_its_status() {
-    if !host() {
-        return;
-    }
+    let Some(_host) = host() else { return };
     let (folder, before) = (tempfile::tempdir().expect("a directory"), settings());
     let directory = folder.path().join("rec");
     let script =
@@ -114,9 +114,7 @@ fn a_command_is_recorded_and_keeps_its_output_and_its_status() {
 
 #[test]
 fn the_host_as_it_is_is_recorded_until_its_time_or_a_signal() {
-    if !host() {
-        return;
-    }
+    let Some(_host) = host() else { return };
     let folder = tempfile::tempdir().expect("a directory");
     let Ran { status, stdout, stderr } = order9_line("record -o {}/short --for 200ms --every 50ms", folder.path());
     assert_eq!((status, stdout.as_str()), (0, ""), "{stderr}");
@@ -135,9 +133,7 @@ fn the_host_as_it_is_is_recorded_until_its_time_or_a_signal() {
 
 #[test]
 fn a_command_whose_recording_ends_is_ended() {
-    if !host() {
-        return;
-    }
+    let Some(_host) = host() else { return };
     let folder = tempfile::tempdir().expect("a directory");
     let ran = order9_line("record -o {}/rec --for 100ms -- sleep 300", folder.path());
     assert!(ran.status == 0 && ran.stderr.contains("signal 15 ended the command"), "{}", ran.stderr);
@@ -149,9 +145,7 @@ fn a_command_whose_recording_ends_is_ended() {
 
 #[test]
 fn requests_are_counted_by_type_and_order_and_events_of_others_are_kept() {
-    if !host() {
-        return;
-    }
+    let Some(_host) = host() else { return };
     let folder = tempfile::tempdir().expect("a directory");
     let line = "record -o {}/rec --every 100ms --events --events=mm_page_free -- sh -c :";
     let ran = order9_line(line, folder.path());

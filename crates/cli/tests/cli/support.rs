@@ -3,12 +3,19 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a run gave.
 pub(crate) struct Ran {
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+/// The host, for one test at a time: some change its settings for a while, and others look at them.
+pub(crate) fn host_alone() -> MutexGuard<'static, ()> {
+    static HOST: Mutex<()> = Mutex::new(());
+    HOST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `order9` with `args`.
