@@ -5,6 +5,7 @@
 #   validate-all.sh [OPTION...]
 #
 #   --quick         one experiment of each scenario, one run each: minutes
+#   --again         run the lab anew against the kernels' runs that are there, and no kernel: minutes
 #   --kernels LIST  kernels, "5.10 6.1 6.12 7.2 host" by default; host is the one that runs here
 #   --runs N        runs of each experiment (3)
 #   --prices FILE   prices of the lab in guests, from `order9 calibrate --kernel ... --deterministic -o FILE`
@@ -16,15 +17,16 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-    sed -n '5,14s/^# \{0,3\}//p' "$0" >&2
+    sed -n '5,15s/^# \{0,3\}//p' "$0" >&2
     exit 2
 }
 
 order9=''
-kernels='5.10 6.1 6.12 7.2 host' runs=3 prices='' causes='' into='' page='' quick=no
+kernels='5.10 6.1 6.12 7.2 host' runs=3 prices='' causes='' into='' page='' quick=no again=no
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=yes && shift && continue ;;
+        --again) again=yes && shift && continue ;;
         --kernels) kernels=${2-} ;;
         --runs) runs=${2-} ;;
         --prices) prices=${2-} ;;
@@ -61,20 +63,24 @@ judge() {
     local kernel=$1 scenario=$2 case=$3 name place status
     name=$(printf '%s' "$case" | tr -c '[:alnum:]' '-')
     place=$into/$kernel/$name
-    [ -e "$place/fidelity.json" ] && return
-    rm -rf "$place"
-    local arguments=("$scenario" --case "$case" --runs "$runs" -o "$place")
-    if [ "$kernel" != host ]; then
-        arguments+=(--kernel "linux-$kernel" --deterministic)
-        [ -z "$prices" ] || arguments+=(--prices "$prices")
+    local arguments=("$scenario" --case "$case" --runs "$runs")
+    if [ $again = yes ]; then
+        compgen -G "$place/*/*/kernel.json" >/dev/null || return
+        arguments+=(--again "$place")
+    else
+        [ -e "$place/fidelity.json" ] && return
+        rm -rf "$place"
+        arguments+=(-o "$place")
+        [ "$kernel" = host ] || arguments+=(--kernel "linux-$kernel" --deterministic)
     fi
+    [ "$kernel" = host ] || [ -z "$prices" ] || arguments+=(--prices "$prices")
     local start=$SECONDS
     "$order9" validate "${arguments[@]}" >"$place.log" 2>&1
     status=$?
     # 1 is a verdict: quantities outside their goals.
     if [ $status -gt 1 ] || ! [ -e "$place/fidelity.json" ]; then
         printf '%-6s %-28s no verdict: %s\n' "$kernel" "$case" "$(grep '^order9: ' "$place.log" | tail -n 1)"
-        rm -rf "$place"
+        if [ $again = yes ]; then rm -f "$place/fidelity.json"; else rm -rf "$place"; fi
         return
     fi
     printf '%-6s %-28s %s (%d s)\n' "$kernel" "$case" "$(sed -n 's/.*: \([0-9]* of [0-9]*\) quantities good enough$/\1/p' "$place.log")" \
@@ -87,7 +93,7 @@ for kernel in $kernels; do
     if [ "$kernel" = host ]; then
         # Nodes and swap of this host are what they are.
         scenarios=scenarios/referee.toml
-    elif ! "$order9" kernels list | grep "^linux-$kernel " | grep -Eqv 'not fetched|without modules'; then
+    elif [ $again = no ] && ! "$order9" kernels list | grep "^linux-$kernel " | grep -Eqv 'not fetched|without modules'; then
         "$order9" kernels fetch "$kernel" || continue
     fi
     for scenario in $scenarios; do

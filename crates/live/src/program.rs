@@ -76,12 +76,13 @@ fn order(socket: &OwnedFd) -> io::Result<Job> {
     rmp_serde::from_slice(&bytes[..length]).map_err(io::Error::other)
 }
 
-/// The directory for files, on a tmpfs of its own where none is given, and the one for mounts.
+/// The directory for files, on a tmpfs of its own where none is given, and the one for mounts. The workload sizes its files, as it does in the
+/// lab; by default a tmpfs would end them at half of memory.
 fn directories(job: &Job) -> io::Result<(PathBuf, PathBuf)> {
     let mounts = PathBuf::from(MOUNTS);
     fs::create_dir_all(&mounts)?;
-    mount("tmpfs", &mounts, "tmpfs", MountFlags::empty(), Some(c"huge=never"))
-        .or_else(|_| mount("tmpfs", &mounts, "tmpfs", MountFlags::empty(), None))?;
+    mount("tmpfs", &mounts, "tmpfs", MountFlags::empty(), Some(c"size=100%,huge=never"))
+        .or_else(|_| mount("tmpfs", &mounts, "tmpfs", MountFlags::empty(), Some(c"size=100%")))?;
     let files = match &job.files {
         Some(directory) => directory.join(format!("order9-files-{}", std::process::id())),
         None => mounts.join("files"),

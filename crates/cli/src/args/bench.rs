@@ -178,6 +178,10 @@ pub(crate) struct ValidateArgs {
     /// Store the runs of both sides, the memory they started from and the verdicts below this directory.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Hold the lab against the real runs that an earlier validation stored below this directory. No kernel runs; the lab's runs and the
+    /// verdicts there are replaced.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "kernels"])]
+    pub(crate) again: Option<PathBuf>,
     /// Replace what the directory holds.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
@@ -190,7 +194,8 @@ const VALIDATE_EXAMPLES: &str = "\
 Examples:
   order9 validate hugealloc --kernel linux-6.1 --kernel linux-6.12 --param driver=advised --runs 5
   order9 validate thpscale --kernel ./bzImage --machine small.toml -o checked
-  order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked";
+  order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked
+  order9 validate scenarios/referee.toml --prices guest.toml --again checked";
 
 impl ValidateArgs {
     /// The options that were given, each with its value.

@@ -2,14 +2,14 @@
 
 use order9_lab::machines::MachineSpec;
 use order9_lab::scenario::LivePlan;
-use order9_record::{Machine, Run};
+use order9_record::Run;
 use order9_referee::guest::{Accel, GuestSpec, Saved};
 use order9_snapshot::Snapshot;
-use order9_workloads::{Facts, Parameters};
+use order9_workloads::Parameters;
 
+use super::about::{About, Clock};
 use super::{Referee, usage};
 use crate::bench::guest::{Booted, in_guest, job, title};
-use crate::bench::machine;
 use crate::failure::Failure;
 
 /// A saved guest.
@@ -45,32 +45,20 @@ impl Referee for Guests {
         self.title.clone()
     }
 
-    fn facts(&self) -> Facts {
-        self.facts.for_workloads()
-    }
-
-    fn machine(&self) -> Machine {
-        machine("guest", &self.facts)
-    }
-
-    fn time_is_real(&self, has_prices: bool) -> bool {
-        match self.accel {
-            Accel::Kvm => true,
-            // Counted instructions are a time like any other to a lab that has the prices of such a guest.
-            Accel::Counted => has_prices,
-            Accel::Tcg => false,
-        }
-    }
-
-    fn starts_alike(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        let clock = match self.accel {
+            Accel::Kvm => Clock::Real,
+            Accel::Counted => Clock::Counted,
+            Accel::Tcg => Clock::Translated,
+        };
+        About { kind: "guest".to_owned(), facts: self.facts.clone(), clock, starts_alike: true }
     }
 
     fn storage(&self) -> Option<&MachineSpec> {
         self.machine.as_ref()
     }
 
-    fn start(&mut self) -> Result<Snapshot, Failure> {
+    fn start(&mut self, _: &str) -> Result<Snapshot, Failure> {
         Ok(self.start.clone())
     }
 

@@ -1,16 +1,20 @@
 //! `order9 validate`: real kernels and the lab from the same memory, side by side.
 
+mod about;
 mod guests;
 mod in_lab;
+mod kept;
 mod place;
 mod this_host;
+
+use std::path::Path;
 
 use order9_lab::machines::MachineSpec;
 use order9_lab::scenario::{LivePlan, Real};
 use order9_lab::{Fidelity, Plan, Sides, fidelity, live_inputs};
-use order9_record::{Experiment, Machine, Outcome, Run};
+use order9_record::{Experiment, Outcome, Run};
 use order9_snapshot::Snapshot;
-use order9_workloads::{Facts, Parameters};
+use order9_workloads::Parameters;
 use serde::Serialize;
 
 use crate::args::ValidateArgs;
@@ -18,7 +22,9 @@ use crate::bench::guest::{machine_of, specs};
 use crate::failure::Failure;
 use crate::output::{print, print_json, say};
 use crate::run::{command, named};
+use about::About;
 use guests::Guests;
+use kept::Kept;
 use place::Place;
 use this_host::ThisHost;
 
@@ -30,20 +36,18 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 trait Referee {
     /// Title of its column.
     fn title(&self) -> String;
-    /// Machine of the kernel, for workloads.
-    fn facts(&self) -> Facts;
-    /// Machine of the kernel, for manifests.
-    fn machine(&self) -> Machine;
-    /// Whether times can be compared with those of a lab with the default prices, or with prices that were chosen.
-    fn time_is_real(&self, has_prices: bool) -> bool;
-    /// Whether all runs start from the very same memory, lists included.
-    fn starts_alike(&self) -> bool;
+    /// Machine and clock of the kernel.
+    fn about(&self) -> About;
     /// Machine whose disks and swap the kernel has; `None` where it has none.
     fn storage(&self) -> Option<&MachineSpec>;
-    /// Memory from which the next runs start.
-    fn start(&mut self) -> Result<Snapshot, Failure>;
+    /// Memory from which the next runs start, those of this experiment.
+    fn start(&mut self, experiment: &str) -> Result<Snapshot, Failure>;
     /// All runs of the plan.
     fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure>;
+    /// Whether the runs are taken now, and have to be kept.
+    fn is_new(&self) -> bool {
+        true
+    }
 }
 
 /// An experiment with its name.
@@ -62,23 +66,23 @@ struct Json<'a> {
 pub(crate) fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let mut session =
         Session { args, asked: asked(args)?, place: Place::new(args)?, judged: Vec::new(), broken: Vec::new() };
-    if args.kernels.kernels.is_empty() {
+    if let Some(root) = &args.again {
+        session.again(root)?;
+    } else if args.kernels.kernels.is_empty() {
         let mut host = ThisHost::open()?;
         let judged = session.judge(&mut host, None);
         host.close()?;
         judged?;
-    }
-    if args.kernels.kernels.is_empty() {
-        return session.end();
-    }
-    for machine in session.machines() {
-        session.on(machine.as_deref())?;
+    } else {
+        for machine in session.machines() {
+            session.on(machine.as_deref())?;
+        }
     }
     session.end()
 }
 
 fn asked(args: &ValidateArgs) -> Result<Vec<Asked>, Failure> {
-    let real = if args.kernels.kernels.is_empty() { Real::Host } else { Real::Guests };
+    let real = if args.kernels.kernels.is_empty() && args.again.is_none() { Real::Host } else { Real::Guests };
     let plans = named(&args.what, args.case.as_deref(), args.chosen())?.live(real, &command()).map_err(usage)?;
     let asked = plans.into_iter().map(|(case, plan)| {
         let name = case.or_else(|| args.case.clone()).unwrap_or_else(|| plan.workload.name().to_owned());
@@ -122,10 +126,21 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Holds the lab against the runs of every kernel that were kept below `root`.
+    fn again(&mut self, root: &Path) -> Result<(), Failure> {
+        for kernel in Kept::kernels(root)? {
+            for machine in self.machines() {
+                let mut kept = Kept::new(&kernel, machine_of(&self.args.kernels, machine.as_deref())?);
+                self.judge(&mut kept, machine.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Holds the lab against a kernel in every experiment on this machine.
     fn judge(&mut self, referee: &mut impl Referee, machine: Option<&str>) -> Result<(), Failure> {
         for asked in self.asked.iter().filter(|asked| asked.plan.machine.as_deref() == machine) {
-            let start = referee.start()?;
+            let start = referee.start(&asked.name)?;
             if let Some(missing) = missing_setting(&asked.plan, &start) {
                 say(&format!("order9: SKIPPED: {} under {}: there is no {missing}\n", asked.name, referee.title()))?;
                 continue;
@@ -155,24 +170,28 @@ impl Session<'_> {
         start: &Snapshot,
     ) -> Result<Result<Fidelity, String>, Failure> {
         let Asked { name, plan } = asked;
-        let parameters = plan.parameters(&referee.facts()).map_err(usage)?;
+        let about = referee.about();
+        let parameters = plan.parameters(&about.facts.for_workloads()).map_err(usage)?;
         let folder = self.place.folder(&referee.title(), name)?;
         let start = folder.keep_start(start)?;
         let real = referee.runs(plan, &parameters)?;
         if let Some(broken) = broken(&real) {
             return Ok(Err(broken));
         }
-        let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, referee.starts_alike())?;
+        let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, about.starts_alike)?;
         let lab_plan = Plan { machine: lab_plan.machine.with_disks_of(referee.storage()), ..lab_plan };
         let lab = in_lab::run(&lab_plan)?;
         if let Some(broken) = broken(&lab.runs) {
             return Ok(Err(broken));
         }
-        let time_is_real = referee.time_is_real(self.args.prices.is_some());
+        let time_is_real = about.clock.compares(self.args.prices.is_some());
         let sides = Sides { real: &real, lab: &lab.runs, time_is_real };
         let fidelity = fidelity(name, plan.workload, sides);
-        let inputs = live_inputs(plan, &parameters, referee.machine(), &[&referee.title()]);
-        folder.keep_runs("real", &Experiment::new(inputs, real))?;
+        if referee.is_new() {
+            let inputs = live_inputs(plan, &parameters, about.machine(), &[&referee.title()]);
+            folder.keep_runs("real", &Experiment::new(inputs, real))?;
+            folder.keep_about(&about)?;
+        }
         folder.keep_runs("lab", &lab)?;
         Ok(Ok(fidelity))
     }

@@ -1,16 +1,30 @@
 //! Folders that keep results, for good or for the time of the command.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use order9_record::{Existing, Experiment, Target};
 use order9_snapshot::{Snapshot, format};
+use serde::Serialize;
 use tempfile::TempDir;
 
 use super::Json;
+use super::about::About;
 use crate::args::ValidateArgs;
 use crate::failure::Failure;
 use crate::run::refused;
+
+/// Memory from which both sides of an experiment start.
+pub(super) const START: &str = "start.o9snap";
+/// Runs of the kernel.
+pub(super) const REAL: &str = "real";
+/// The kernel's machine and clock.
+pub(super) const ABOUT: &str = "kernel.json";
+
+/// Name of the folder of an experiment.
+pub(super) fn folder_of(experiment: &str) -> String {
+    experiment.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
+}
 
 /// Root of all folders.
 pub(super) struct Place {
@@ -22,7 +36,10 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(args: &ValidateArgs) -> Result<Self, Failure> {
-        let existing = if args.force { Existing::Replace } else { Existing::Keep };
+        let existing = if args.force || args.again.is_some() { Existing::Replace } else { Existing::Keep };
+        if let Some(root) = &args.again {
+            return Ok(Self { root: root.clone(), is_kept: true, existing, _temporary: None });
+        }
         match &args.output {
             Some(root) => {
                 let is_full = fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some());
@@ -41,8 +58,7 @@ impl Place {
 
     /// The folder of an experiment under a kernel.
     pub(super) fn folder(&self, kernel: &str, experiment: &str) -> Result<Folder<'_>, Failure> {
-        let name = experiment.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-        let path = self.root.join(kernel).join(name);
+        let path = self.root.join(kernel).join(folder_of(experiment));
         fs::create_dir_all(&path).map_err(|error| Failure::file(&path, error))?;
         Ok(Folder { place: self, path })
     }
@@ -52,9 +68,7 @@ impl Place {
         if !self.is_kept {
             return Ok(());
         }
-        let path = self.root.join("fidelity.json");
-        let text = serde_json::to_string_pretty(json).map_err(|error| Failure::file(&path, error))?;
-        fs::write(&path, text + "\n").map_err(|error| Failure::file(&path, error))
+        write_json(&self.root.join("fidelity.json"), json)
     }
 }
 
@@ -67,11 +81,16 @@ pub(super) struct Folder<'a> {
 impl Folder<'_> {
     /// Keeps the memory from which both sides start.
     pub(super) fn keep_start(&self, start: &Snapshot) -> Result<PathBuf, Failure> {
-        let path = self.path.join("start.o9snap");
+        let path = self.path.join(START);
         let mut content = Vec::new();
         format::write(start, &mut content).map_err(|error| Failure::file(&path, error))?;
         fs::write(&path, content).map_err(|error| Failure::file(&path, error))?;
         Ok(path)
+    }
+
+    /// Keeps what is known of the kernel, unless everything goes with the command.
+    pub(super) fn keep_about(&self, about: &About) -> Result<(), Failure> {
+        if self.place.is_kept { write_json(&self.path.join(ABOUT), about) } else { Ok(()) }
     }
 
     /// Keeps the runs of a side, unless everything goes with the command.
@@ -82,4 +101,9 @@ impl Folder<'_> {
         let target = Target::new(&self.path.join(side), self.place.existing).map_err(|error| refused(&error))?;
         target.write(experiment, &[]).map(drop).map_err(|error| refused(&error))
     }
+}
+
+fn write_json(path: &Path, of: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(of).map_err(|error| Failure::file(path, error))?;
+    fs::write(path, text + "\n").map_err(|error| Failure::file(path, error))
 }

@@ -3,13 +3,13 @@
 
 use order9_lab::machines::MachineSpec;
 use order9_lab::scenario::LivePlan;
-use order9_record::{Machine, Run};
+use order9_record::Run;
 use order9_snapshot::Snapshot;
-use order9_workloads::{Facts, Parameters};
+use order9_workloads::Parameters;
 
 use super::Referee;
+use super::about::{About, Clock};
 use crate::bench::here::{Host, HostOptions};
-use crate::bench::machine;
 use crate::failure::Failure;
 use crate::source::{Wish, capture_quietly};
 
@@ -32,20 +32,9 @@ impl Referee for ThisHost {
         self.0.title()
     }
 
-    fn facts(&self) -> Facts {
-        self.0.facts().for_workloads()
-    }
-
-    fn machine(&self) -> Machine {
-        machine("live", self.0.facts())
-    }
-
-    fn time_is_real(&self, _: bool) -> bool {
-        true
-    }
-
-    fn starts_alike(&self) -> bool {
-        false
+    fn about(&self) -> About {
+        let facts = self.0.facts().clone();
+        About { kind: "live".to_owned(), facts, clock: Clock::Real, starts_alike: false }
     }
 
     /// Files lie on a tmpfs of their own.
@@ -53,7 +42,7 @@ impl Referee for ThisHost {
         None
     }
 
-    fn start(&mut self) -> Result<Snapshot, Failure> {
+    fn start(&mut self, _: &str) -> Result<Snapshot, Failure> {
         capture_quietly(None, Wish { full_release: true, prices: false })
     }
 

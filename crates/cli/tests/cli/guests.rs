@@ -81,6 +81,26 @@ fn a_workload_runs_on_a_kernel_of_choice() {
 }
 
 #[test]
+fn a_validation_is_judged_again_without_the_kernel() {
+    let Some(kernel) = kernel() else { return };
+    let folder = small("xeon-2s");
+    let what = "validate hugealloc --param driver=advised --param size=64M --runs 2";
+    let line = format!("{what} --kernel {kernel} --machine {{}}/small.toml --deterministic -o {{}}/out");
+    let Some(_either_verdict) = in_guest(&line, folder.path()) else { return };
+    let verdicts = || std::fs::read_to_string(folder.path().join("out/fidelity.json")).expect("verdicts");
+    let first = verdicts();
+    assert!(first.contains("\"faults that became huge (%)\""), "{first}");
+    std::fs::write(folder.path().join("out/fidelity.json"), "").expect("it can be written");
+    order9_line(&format!("{what} --again {{}}/out"), folder.path());
+    assert_eq!(verdicts(), first);
+    let other = what.replace("64M", "32M");
+    let refusal = order9_line(&format!("{other} --again {{}}/out"), folder.path()).refusal();
+    assert!(refusal.contains("these runs differ from what is asked for in: workload or its parameters"), "{refusal}");
+    let refusal = order9_line(&format!("{what} --again {{}}"), folder.path()).refusal();
+    assert!(refusal.contains("kernel.json"), "{refusal}");
+}
+
+#[test]
 fn a_guest_swaps_to_compressed_memory() {
     let Some(kernel) = kernel() else { return };
     let has_modules = order9(["kernels", "list"])

@@ -1,0 +1,90 @@
+//! Runs of an earlier validation: what a kernel did then stands, and only the lab runs anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use order9_lab::live_inputs;
+use order9_lab::machines::MachineSpec;
+use order9_lab::scenario::LivePlan;
+use order9_record::{Run, read};
+use order9_snapshot::{Snapshot, format};
+use order9_workloads::Parameters;
+
+use super::about::About;
+use super::place::{ABOUT, REAL, START, folder_of};
+use super::{Referee, usage};
+use crate::failure::Failure;
+
+/// Runs of one kernel.
+pub(super) struct Kept {
+    /// Folder with a folder for each experiment.
+    folder: PathBuf,
+    machine: Option<MachineSpec>,
+    /// The experiment that was started last, and its kernel.
+    current: Option<(PathBuf, About)>,
+}
+
+impl Kept {
+    /// Folders of kernels below the directory of a validation.
+    pub(super) fn kernels(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let entries = fs::read_dir(root).map_err(|error| Failure::file(root, error))?;
+        let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::file(root, error))?;
+        let mut folders: Vec<_> = entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        folders.sort();
+        if folders.is_empty() {
+            return Err(Failure::file(root, "holds no validation; `order9 validate -o` writes one"));
+        }
+        Ok(folders)
+    }
+
+    pub(super) fn new(folder: &Path, machine: Option<MachineSpec>) -> Self {
+        Self { folder: folder.to_owned(), machine, current: None }
+    }
+
+    fn current(&self) -> &(PathBuf, About) {
+        self.current.as_ref().expect("an experiment was started")
+    }
+}
+
+impl Referee for Kept {
+    fn title(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn about(&self) -> About {
+        self.current().1.clone()
+    }
+
+    fn storage(&self) -> Option<&MachineSpec> {
+        self.machine.as_ref()
+    }
+
+    fn start(&mut self, experiment: &str) -> Result<Snapshot, Failure> {
+        let folder = self.folder.join(folder_of(experiment));
+        let path = folder.join(ABOUT);
+        let text = fs::read_to_string(&path).map_err(|error| Failure::file(&path, error))?;
+        let about = serde_json::from_str(&text).map_err(|error| Failure::file(&path, error))?;
+        let path = folder.join(START);
+        let content = fs::read(&path).map_err(|error| Failure::file(&path, error))?;
+        let start = format::read(&content[..]).map_err(|error| Failure::file(&path, error))?;
+        self.current = Some((folder, about));
+        Ok(start)
+    }
+
+    fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
+        let (folder, about) = self.current();
+        let directory = folder.join(REAL);
+        let loaded = read(&directory).map_err(usage)?;
+        let asked = live_inputs(plan, parameters, about.machine(), &[&self.title()]);
+        let differences = loaded.manifest.inputs.differences(&asked);
+        if !differences.is_empty() {
+            let names = differences.join(", ");
+            return Err(Failure::file(&directory, format!("these runs differ from what is asked for in: {names}")));
+        }
+        Ok(loaded.runs)
+    }
+
+    fn is_new(&self) -> bool {
+        false
+    }
+}
