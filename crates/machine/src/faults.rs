@@ -50,7 +50,7 @@ impl Thread {
                     self.alive()?;
                     self.fault(rest.start.addr(), access, step).await?;
                     self.kernel.pay(Class::User, self.first_access(rest.start, &pass)).await;
-                    rest.start = rest.start + Pages::new(1);
+                    rest.start += Pages::new(1);
                 }
             }
             self.return_to_user().await;
@@ -82,7 +82,7 @@ impl Thread {
         }
         let bill = self.kernel.bill(0);
         let price = self.first_access(rest.start, pass);
-        rest.start = rest.start + Pages::new(1);
+        rest.start += Pages::new(1);
         match bill.without_locks() {
             Some(time) if self.kernel.pay_at_once(Class::System, time) => self.pay_user_at_once(price),
             _ => AtOnce::Owed { bill: Some(bill), user: price },
