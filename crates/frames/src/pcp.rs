@@ -124,7 +124,11 @@ impl Pcp {
             PcpHigh::AutoTuned if high_fraction == 0 => (shared, shared.max(managed / 8 / cpus.max(1))),
             PcpHigh::AutoTuned | PcpHigh::LowMark => (shared, shared),
         };
-        // Lists that follow the load have grown to what they hold.
+        self.high = self.high_min;
+    }
+
+    /// Raises the size to what the lists hold, as far as they follow the load.
+    pub(crate) fn grow_to_contents(&mut self) {
         self.high = self.count.clamp(self.high_min, self.high_max);
     }
 }

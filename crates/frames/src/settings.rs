@@ -156,6 +156,11 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         }
     }
 
+    /// Raises the sizes of per-CPU lists to what they hold, as far as they follow the load: on a running machine they have grown so.
+    pub fn grow_pcps_to_contents(&mut self) {
+        self.pcps.iter_mut().for_each(crate::Pcp::grow_to_contents);
+    }
+
     /// Pages a zone keeps back from requests that higher zones of its node could serve.
     fn lowmem_reserve_of(&self, at: usize) -> [u64; ZoneKind::COUNT] {
         let zone = &self.zones[at];

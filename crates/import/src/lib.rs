@@ -119,6 +119,7 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     pools::place(snapshot, &import.pools, &mut import.builder)?;
     let mut mm = import.builder.finish();
     let settings = settings::write(snapshot, &mut mm)?;
+    mm.phys_mut().grow_pcps_to_contents();
     let infos = layout.zones().iter().map(|zone| zone.info());
     let parts = mm.frames().zones().iter().zip(&census.zones).zip(infos);
     let parts =

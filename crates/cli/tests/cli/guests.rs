@@ -94,10 +94,11 @@ fn a_validation_is_judged_again_without_the_kernel() {
     order9_line(&format!("{what} --again {{}}/out"), folder.path());
     assert_eq!(verdicts(), first);
     let other = what.replace("64M", "32M");
-    let refusal = order9_line(&format!("{other} --again {{}}/out"), folder.path()).refusal();
-    assert!(refusal.contains("these runs differ from what is asked for in: workload or its parameters"), "{refusal}");
-    let refusal = order9_line(&format!("{what} --again {{}}"), folder.path()).refusal();
-    assert!(refusal.contains("kernel.json"), "{refusal}");
+    let ran = order9_line(&format!("{other} --again {{}}/out"), folder.path());
+    let difference = "these runs differ from what is asked for in: workload or its parameters";
+    assert!(ran.refusal().contains(difference), "{}", ran.stderr);
+    let ran = order9_line(&format!("{what} --again {{}}"), folder.path());
+    assert!(ran.refusal().contains("kernel.json"), "{}", ran.stderr);
 }
 
 #[test]

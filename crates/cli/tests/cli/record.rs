@@ -188,7 +188,7 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_written() {
     refused("record -o {}/rec --for soon", "--for soon: expected a length of time such as \"30s\"");
     refused("record -o {}/rec --every 0s", "--every 0s: expected a length of time");
     refused("record --for 1s", "--output");
-    if host() {
+    if host().is_some() {
         refused("record -o {}/rec -- /no/such/program", "/no/such/program: No such file");
         let ran = order9_line("record -o {}/rec --events=no_such_event --for 1s", folder.path());
         assert!(

@@ -27,6 +27,11 @@ impl<T: Tracer> PhysMem<T> {
         self.frames.set_watermark_boost_factor(factor);
     }
 
+    /// Raises the sizes of per-CPU lists to what they hold, as far as they follow the load: on a running machine they have grown so.
+    pub fn grow_pcps_to_contents(&mut self) {
+        self.frames.grow_pcps_to_contents();
+    }
+
     /// `vm.lowmem_reserve_ratio` in force, by zone.
     #[must_use]
     pub const fn lowmem_reserve_ratio(&self) -> [u64; ZoneKind::COUNT] {
