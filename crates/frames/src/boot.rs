@@ -13,8 +13,7 @@ use crate::index::{Index, IndexTables};
 use crate::layout::{BuildError, Layout};
 use crate::nodes::Nodes;
 use crate::pageblock::Pageblock;
-use crate::pcp::Pcp;
-use crate::pcp::cached_as;
+use crate::pcp::{Pcp, cached_as};
 use crate::policy::FramesPolicy;
 use crate::settings::FrameSettings;
 #[cfg(feature = "alloc")]

@@ -10,21 +10,38 @@ use crate::bench::machine;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct About {
-    /// Kind of the machine in manifests: `guest` or `live`.
-    pub(super) kind: String,
+    /// Kind of the machine.
+    pub(super) kind: Kind,
     /// Size of the machine, and the kernel's release.
     pub(super) facts: Facts,
     /// Origin of times.
     pub(super) clock: Clock,
-    /// Whether all runs start from the very same memory, lists included.
-    pub(super) starts_alike: bool,
 }
 
 impl About {
     /// Machine of the kernel, for manifests.
     pub(super) fn machine(&self) -> Machine {
-        machine(&self.kind, &self.facts)
+        let name = match self.kind {
+            Kind::Guest => "guest",
+            Kind::Live => "live",
+        };
+        machine(name, &self.facts)
     }
+
+    /// Whether all runs start from the very same memory, lists included.
+    pub(super) fn starts_alike(&self) -> bool {
+        self.kind == Kind::Guest
+    }
+}
+
+/// Kind of a kernel's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// A virtual machine, whose runs resume from one saved state.
+    Guest,
+    /// This host, whose runs follow each other.
+    Live,
 }
 
 /// Origin of a kernel's times.

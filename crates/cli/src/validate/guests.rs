@@ -7,7 +7,7 @@ use order9_referee::guest::{Accel, GuestSpec, Saved};
 use order9_snapshot::Snapshot;
 use order9_workloads::Parameters;
 
-use super::about::{About, Clock};
+use super::about::{About, Clock, Kind};
 use super::{Referee, usage};
 use crate::bench::guest::{Booted, in_guest, job, title};
 use crate::failure::Failure;
@@ -51,7 +51,7 @@ impl Referee for Guests {
             Accel::Counted => Clock::Counted,
             Accel::Tcg => Clock::Translated,
         };
-        About { kind: "guest".to_owned(), facts: self.facts.clone(), clock, starts_alike: true }
+        About { kind: Kind::Guest, facts: self.facts.clone(), clock }
     }
 
     fn storage(&self) -> Option<&MachineSpec> {

@@ -31,9 +31,6 @@ impl Kept {
         let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::file(root, error))?;
         let mut folders: Vec<_> = entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
         folders.sort();
-        if folders.is_empty() {
-            return Err(Failure::file(root, "holds no validation; `order9 validate -o` writes one"));
-        }
         Ok(folders)
     }
 
@@ -53,6 +50,10 @@ impl Referee for Kept {
 
     fn about(&self) -> About {
         self.current().1.clone()
+    }
+
+    fn has(&self, experiment: &str) -> bool {
+        self.folder.join(folder_of(experiment)).join(ABOUT).exists()
     }
 
     fn storage(&self) -> Option<&MachineSpec> {

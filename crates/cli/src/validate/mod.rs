@@ -40,6 +40,10 @@ trait Referee {
     fn about(&self) -> About;
     /// Machine whose disks and swap the kernel has; `None` where it has none.
     fn storage(&self) -> Option<&MachineSpec>;
+    /// Whether there are runs of this experiment, or can be.
+    fn has(&self, _experiment: &str) -> bool {
+        true
+    }
     /// Memory from which the next runs start, those of this experiment.
     fn start(&mut self, experiment: &str) -> Result<Snapshot, Failure>;
     /// All runs of the plan.
@@ -134,12 +138,22 @@ impl Session<'_> {
                 self.judge(&mut kept, machine.as_deref())?;
             }
         }
+        if self.judged.is_empty() && self.broken.is_empty() {
+            return Err(Failure::file(
+                root,
+                "holds no real runs of what is asked for; `order9 validate -o` stores them",
+            ));
+        }
         Ok(())
     }
 
     /// Holds the lab against a kernel in every experiment on this machine.
     fn judge(&mut self, referee: &mut impl Referee, machine: Option<&str>) -> Result<(), Failure> {
         for asked in self.asked.iter().filter(|asked| asked.plan.machine.as_deref() == machine) {
+            if !referee.has(&asked.name) {
+                say(&format!("order9: SKIPPED: {} under {}: no runs were stored\n", asked.name, referee.title()))?;
+                continue;
+            }
             let start = referee.start(&asked.name)?;
             if let Some(missing) = missing_setting(&asked.plan, &start) {
                 say(&format!("order9: SKIPPED: {} under {}: there is no {missing}\n", asked.name, referee.title()))?;
@@ -173,12 +187,12 @@ impl Session<'_> {
         let about = referee.about();
         let parameters = plan.parameters(&about.facts.for_workloads()).map_err(usage)?;
         let folder = self.place.folder(&referee.title(), name)?;
-        let start = folder.keep_start(start)?;
+        let start = if referee.is_new() { folder.keep_start(start)? } else { folder.start() };
         let real = referee.runs(plan, &parameters)?;
         if let Some(broken) = broken(&real) {
             return Ok(Err(broken));
         }
-        let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, about.starts_alike)?;
+        let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, about.starts_alike())?;
         let lab_plan = Plan { machine: lab_plan.machine.with_disks_of(referee.storage()), ..lab_plan };
         let lab = in_lab::run(&lab_plan)?;
         if let Some(broken) = broken(&lab.runs) {

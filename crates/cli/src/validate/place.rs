@@ -81,11 +81,16 @@ pub(super) struct Folder<'a> {
 impl Folder<'_> {
     /// Keeps the memory from which both sides start.
     pub(super) fn keep_start(&self, start: &Snapshot) -> Result<PathBuf, Failure> {
-        let path = self.path.join(START);
+        let path = self.start();
         let mut content = Vec::new();
         format::write(start, &mut content).map_err(|error| Failure::file(&path, error))?;
         fs::write(&path, content).map_err(|error| Failure::file(&path, error))?;
         Ok(path)
+    }
+
+    /// Place of the memory from which both sides start.
+    pub(super) fn start(&self) -> PathBuf {
+        self.path.join(START)
     }
 
     /// Keeps what is known of the kernel, unless everything goes with the command.

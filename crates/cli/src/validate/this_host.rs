@@ -8,7 +8,7 @@ use order9_snapshot::Snapshot;
 use order9_workloads::Parameters;
 
 use super::Referee;
-use super::about::{About, Clock};
+use super::about::{About, Clock, Kind};
 use crate::bench::here::{Host, HostOptions};
 use crate::failure::Failure;
 use crate::source::{Wish, capture_quietly};
@@ -33,8 +33,7 @@ impl Referee for ThisHost {
     }
 
     fn about(&self) -> About {
-        let facts = self.0.facts().clone();
-        About { kind: "live".to_owned(), facts, clock: Clock::Real, starts_alike: false }
+        About { kind: Kind::Live, facts: self.0.facts().clone(), clock: Clock::Real }
     }
 
     /// Files lie on a tmpfs of their own.

@@ -7,7 +7,7 @@ use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange, ZoneKind};
 /// First frame of the zone.
 pub(crate) const START: Pfn = Pfn::new(1 << 20);
 
-/// One zone of `memory`, of which nothing is given out yet, and one CPU.
+/// Builder of a machine with one CPU and one zone of `memory`, none of whose frames has a state yet.
 pub(crate) fn builder(memory: Bytes, policy: Policy) -> MmBuilder {
     let span = PfnRange::of(START, Pages::from_bytes_floor(memory));
     let layout = Layout {

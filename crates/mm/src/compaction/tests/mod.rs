@@ -18,8 +18,7 @@ use order9_frames::{Gfp, Request};
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::CompactTotals;
-use crate::env::run;
-use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until};
+use crate::env::{CompactPriority, Compacted, Env, SpinLock, Stall, Task, Until, run};
 use crate::policy::{CompactionPolicy, DrainMark, Policy, SkipReset, SourceSearch, TargetSearch, TargetStride};
 use crate::reclaim::PageWrite;
 use crate::tasks::compaction::direct::try_to_compact_pages;

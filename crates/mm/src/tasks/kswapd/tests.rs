@@ -7,8 +7,7 @@ use order9_units::ZoneKind;
 use order9_units::{PAGEBLOCK_PAGES, Pfn, PfnRange};
 
 use super::*;
-use crate::env::CompactPriority;
-use crate::env::{Alone, run};
+use crate::env::{Alone, CompactPriority, run};
 use crate::policy::{Policy, SkipReset};
 use crate::reclaim::control::DEF_PRIORITY;
 use crate::reclaim::stats::ReclaimFlags;

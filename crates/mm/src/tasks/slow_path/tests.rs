@@ -10,8 +10,7 @@ use order9_frames::{Request, ZoneId};
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use crate::alloc_error::{AllocError, GaveUp};
-use crate::env::run;
-use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, SpinLock, Stall, Task, Until};
+use crate::env::{CompactPriority, CompactResult, Compacted, Env, OomKill, SpinLock, Stall, Task, Until, run};
 use crate::policy::{EarlyFail, Policy, RetryRule, StallCounts, Withdrawn};
 use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;

@@ -6,8 +6,7 @@ use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::super::MigrateReason;
 use super::{CPU, World, address};
-use crate::env::OomKill;
-use crate::env::run;
+use crate::env::{OomKill, run};
 use crate::mempolicy::{Movable, PageMove};
 use crate::policy::Policy;
 use crate::space::{Access, Errno, FaultStep, MmapRequest, Place, Prot, SpaceId, VirtAddr};

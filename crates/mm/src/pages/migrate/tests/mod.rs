@@ -12,8 +12,7 @@ use core::cell::{Cell, RefCell};
 use order9_units::{Migratetype, Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::{MigrateMode, MigrateReason, Migrated};
-use crate::env::run;
-use crate::env::{Env, SpinLock, Stall, Task, Until};
+use crate::env::{Env, SpinLock, Stall, Task, Until, run};
 use crate::fs_cache::FsStep;
 use crate::fs_cache::tests::KERNEL;
 use crate::policy::Policy;

@@ -6,8 +6,7 @@ use order9_frames::Idx;
 use order9_units::{Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, Migrated, TRANSFER, World};
-use crate::env::run;
-use crate::env::{Env, Task};
+use crate::env::{Env, Task, run};
 use crate::migrate::{MigrateReason, Waits};
 use crate::page_cache::MigrateHandler;
 use crate::page_cache::tests::{read_pages, write_page};

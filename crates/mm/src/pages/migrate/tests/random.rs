@@ -7,8 +7,7 @@ use core::cell::RefCell;
 use order9_units::{Nanos, Order, Pages, Pfn};
 
 use super::{CPU, MigrateMode, MigrateReason, World, address};
-use crate::env::run;
-use crate::env::{Env, SpinLock, Stall, Task, Until};
+use crate::env::{Env, SpinLock, Stall, Task, Until, run};
 use crate::migrate::{DriverAnswer, DriverPageId};
 use crate::page_cache::MigrateHandler;
 use crate::policy::Policy;
