@@ -26,11 +26,6 @@ pub static PLANNED: &[Planned] = &[
         values: &["true"],
     },
     Planned {
-        key: "compaction.finish_on_failure",
-        meaning: "a run leaves a pageblock from which no page of a batch could be moved",
-        values: &["true"],
-    },
-    Planned {
         key: "compaction.migrate_large_folios",
         meaning: "compaction moves folios larger than a page whole, up to the order it is for",
         values: &["true"],

@@ -49,6 +49,10 @@ pub struct CompactionPolicy {
     pub private_aligned_only: bool,
     /// The cached position of the migration scanner is one pageblock too far. 5.1+.
     pub cached_migrate_overshoot: bool,
+    /// A run that fails to move a page scans the pageblock to its end at once, so that the pageblock gets its skip hint.
+    /// Runs without regard to skip hints and synchronous requests of the administrator do not. 6.5+; in 6.3 and 6.4 direct
+    /// runs alone.
+    pub finish_on_failure: bool,
     /// After a selective reset the free scanner sees one frame of its first pageblock. 5.1+.
     pub reset_free_last_frame: bool,
     /// The search for free frames visits one entry per order. 5.1 to 5.13.
@@ -208,6 +212,7 @@ impl Default for CompactionPolicy {
             fast_source_wasted: true,
             private_aligned_only: true,
             cached_migrate_overshoot: true,
+            finish_on_failure: false,
             reset_free_last_frame: true,
             target_limit_min: true,
             proactive: false,

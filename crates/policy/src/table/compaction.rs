@@ -165,6 +165,13 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "the cached position of the migration scanner is one pageblock too far", "5.1+"
     ),
     flag!(
+        compaction.finish_on_failure,
+        "Whether a run scans a pageblock to its end once a page of it could not be moved",
+        off: "a run goes on behind a page that could not be moved as if it had been moved", "up to 6.2",
+        on: "a run scans the pageblock of a page that could not be moved to its end, so that none comes back to it",
+            "6.5+; direct runs alone in 6.3 and 6.4"
+    ),
+    flag!(
         compaction.reset_free_last_frame,
         "Whether the free scanner sees one frame of its first pageblock after a selective reset",
         off: "after a selective reset the free scanner sees its first pageblock whole", "never released",

@@ -212,6 +212,22 @@ impl CompactControl {
         self.targets_wanted() == 0
     }
 
+    /// Whether the rest of the pageblock that the scanner stands in can still be scanned at once.
+    pub(super) fn may_finish_block(&self) -> bool {
+        let obeys_hints = self.uses_skip_hints() && self.mode != MigrateMode::Sync;
+        obeys_hints && !self.rescan && !self.migrate_pfn.is_aligned(Order::PAGEBLOCK)
+    }
+
+    /// Has the next round scan the rest of the pageblock, whatever the free lists say meanwhile. Draining would not make a
+    /// huge page of a pageblock that a page stays in.
+    pub(super) fn finish_block(&mut self) {
+        self.rescan = true;
+        self.continues_search = true;
+        if self.order == Some(Order::PAGEBLOCK) {
+            self.last_migrated = None;
+        }
+    }
+
     /// Whether the scanners have met.
     pub(super) fn scanners_met(&self) -> bool {
         self.free_pfn.align_down(Order::PAGEBLOCK) <= self.migrate_pfn.align_down(Order::PAGEBLOCK)

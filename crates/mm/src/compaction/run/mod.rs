@@ -154,7 +154,12 @@ impl UsedPages {
             if done.out_of_targets && !run.scanners_met() {
                 return Some(CompactResult::Contended);
             }
-            if run.skips_on_failure() {
+            if phys.policy.compaction.finish_on_failure {
+                if run.may_finish_block() {
+                    run.finish_block();
+                    return None;
+                }
+            } else if run.skips_on_failure() {
                 // The rest of the range cannot become a block any more.
                 run.migrate_pfn = run.range_end(run.migrate_pfn - order9_units::Pages::new(1));
                 run.last_migrated = None;

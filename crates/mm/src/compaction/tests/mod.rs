@@ -88,6 +88,7 @@ fn classic() -> Policy {
         cached_migrate_overshoot: false,
         reset_free_last_frame: false,
         target_limit_min: false,
+        finish_on_failure: false,
         ..CompactionPolicy::default()
     };
     policy

@@ -300,3 +300,24 @@ fn what_a_drain_of_per_cpu_lists_makes_is_captured_too() {
     assert!(compacted.captured.is_some(), "{compacted:?}");
     assert_eq!(world.mm.borrow().counters().compact_captured, 1);
 }
+
+#[test]
+fn a_page_that_cannot_move_has_its_pageblock_finished_and_marked() {
+    let scans = |world: &World| {
+        world.events(
+            |event| matches!(event, CompactEvent::IsolateMigratepages { range, .. } if range.start.get() < BASE + HUGE),
+        )
+    };
+    for (rule, scanned, marked) in [(false, 16, false), (true, 2, true)] {
+        let frames = blocks(&[0, 0, 0, 256, 256, 256, 256, 256]);
+        let world = World::new(classic_with(|rules| rules.finish_on_failure = rule), &frames);
+        world.mm.borrow_mut().pin(Pfn::new(BASE)).expect("a page is there");
+        assert_eq!(world.compact_huge(CompactPriority::SyncLight).result, CompactResult::Success);
+        assert_eq!((scans(&world), world.skipped().contains(&0)), (scanned, marked));
+    }
+    let world =
+        World::new(classic_with(|rules| rules.finish_on_failure = true), &blocks(&[0, 0, 0, 256, 256, 256, 256, 256]));
+    world.mm.borrow_mut().pin(Pfn::new(BASE)).expect("a page is there");
+    world.compact_huge(CompactPriority::SyncFull);
+    assert_eq!(scans(&world), 16, "who has no regard to hints goes on as before");
+}
