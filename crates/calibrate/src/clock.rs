@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use rustix::thread::CpuSet;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_getres, clock_gettime};
 
 /// CPU time of this thread per operation, in ns: what others do on the CPU meanwhile does not count.
 pub(crate) fn cpu_of(operations: usize, action: impl FnOnce()) -> f64 {
@@ -30,6 +30,12 @@ pub(crate) fn wall_per(operations: usize, action: impl FnOnce() -> io::Result<()
 fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Period of the timer interrupt, in ns: the coarse clock goes on with each.
+pub(crate) fn tick() -> f64 {
+    let period = clock_getres(ClockId::MonotonicCoarse);
+    (period.tv_sec * 1_000_000_000 + period.tv_nsec) as f64
 }
 
 /// Keeps this thread on `cpu`.

@@ -19,6 +19,8 @@ macro_rules! direct {
 }
 
 direct! {
+    /// clock_getres(CLOCK_MONOTONIC_COARSE): from one timer interrupt to the next
+    tick,
     /// getppid()
     getppid,
     /// msync(MS_ASYNC) of an anonymous page: finds its mapping and does nothing

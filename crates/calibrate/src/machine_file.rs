@@ -6,6 +6,9 @@ use crate::prices::PRICES;
 use crate::report::{Calibration, digits};
 use crate::spread::Spread;
 
+/// Source of the tick.
+const TICK: &str = "clock_getres(CLOCK_MONOTONIC_COARSE): the clock goes on with each timer interrupt.";
+
 /// Columns of the file.
 const WIDTH: usize = 118;
 
@@ -29,6 +32,9 @@ impl Calibration {
         let _ = writeln!(text, "base = {:?}\nsummary = {:?}", base.machine, base.summary);
         for (memory, cpus, distances) in &base.nodes {
             let _ = writeln!(text, "\n[[nodes]]\nmemory = \"{memory} MiB\"\ncpus = {cpus}\ndistances = {distances:?}");
+        }
+        if let Some(tick) = self.spread(|direct| direct.tick).filter(|tick| tick.median > 0.0) {
+            let _ = writeln!(text, "\n[tick]\nns = {}\nsource = \"{TICK}\"", digits(tick.median));
         }
         for price in PRICES {
             let Some(Spread { low, median, high }) = self.price(price) else { continue };

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::process::getppid;
 
-use crate::clock::{cpu_of, cpu_per, wall_per};
+use crate::clock::{cpu_of, cpu_per, tick, wall_per};
 use crate::direct::Direct;
 use crate::sys::{Child, Mapping, PAGE, PageSize, Region, SLOT};
 
@@ -38,6 +38,7 @@ pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
 }
 
 fn calls(direct: &mut Direct) -> io::Result<()> {
+    direct.tick = tick();
     direct.getppid = cpu_of(CALLS, || {
         for _ in 0..CALLS {
             black_box(getppid());

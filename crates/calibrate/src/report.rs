@@ -23,7 +23,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    fn spread(&self, value: impl Fn(&Direct) -> f64) -> Option<Spread> {
+    pub(crate) fn spread(&self, value: impl Fn(&Direct) -> f64) -> Option<Spread> {
         Spread::of(&self.rounds, value)
     }
 

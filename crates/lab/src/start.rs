@@ -74,6 +74,7 @@ impl Start {
         let SetUp { mm, captured, boot_log, pools } = self.from.set_up(plan, cell)?;
         let options = Options {
             slice: plan.machine.slice,
+            tick: plan.machine.tick,
             sample_every: plan.sample_every,
             sample_finely: plan.sample_finely,
             check_every: plan.check_every,

@@ -82,6 +82,8 @@ pub struct Options {
     pub seed: u64,
     /// Time that a task may run while others wait for its CPU; not zero.
     pub slice: Nanos,
+    /// Period of the timer interrupt, which ends slices; not zero. Without it a slice ends when it is used up.
+    pub tick: Option<Nanos>,
     /// Interval between two readings of the counters; not zero.
     pub sample_every: Nanos,
     /// Whether they are read more often at first, so that a short run has some hundred readings, too.
@@ -108,6 +110,7 @@ impl Options {
         Self {
             seed,
             slice,
+            tick: None,
             sample_every,
             sample_finely: false,
             check_every: None,
@@ -140,6 +143,7 @@ impl Machine {
         let executor = Executor::new(Config {
             context_switch,
             slice: options.slice,
+            tick: options.tick,
             start_jitter: variation.start_jitter(),
             ..Config::new(cpus, options.seed)
         })?;

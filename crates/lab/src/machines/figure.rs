@@ -88,8 +88,15 @@ pub struct Figure {
 }
 
 /// Sizes and ratios; times that are no price.
-const OTHERS: [(&str, Unit, &str, Needed); 11] = [
+const OTHERS: [(&str, Unit, &str, Needed); 12] = [
     ("slice", Unit::Time, "How long a task may run while others wait for its CPU.", Needed::Always),
+    (
+        "tick",
+        Unit::Time,
+        "How long from one timer interrupt to the next, at which a task is found to have used its slice up; without it \
+         slices end exactly.",
+        Needed::Never,
+    ),
     ("reserved.kernel_image", Unit::Size, "What the kernel's code and data keep from 16 MiB on.", Needed::Always),
     ("reserved.boot_tables", Unit::Size, "Hash tables and other large tables made at boot, on node 0.", Needed::Always),
     ("reserved.struct_page", Unit::Size, "Metadata per frame, on the node of the frame.", Needed::Always),

@@ -50,6 +50,7 @@ pub fn load(name: &str) -> Result<MachineSpec, MachineError> {
             struct_page: Bytes::new(value(&figures, "reserved.struct_page")),
         },
         slice: Nanos::new(value(&figures, "slice").div_ceil(1000)),
+        tick: find(&figures, "tick").map(|tick| Nanos::new(tick.value.div_ceil(1000))),
         remote: remote(&figures),
         prices: with_access(prices(&figures), &figures, &distances),
         disks: disks.map(|member| member.said.disks.iter().map(|text| text.disk.clone()).collect()).unwrap_or_default(),

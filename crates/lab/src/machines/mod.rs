@@ -46,6 +46,8 @@ pub struct MachineSpec {
     pub reserved: Reserved,
     /// Time that a task may run while others wait for its CPU.
     pub slice: Nanos,
+    /// Period of the timer interrupt, at which a task is found to have used its slice up.
+    pub tick: Option<Nanos>,
     /// Factors by which memory of another node is slower; given where there are several nodes.
     pub remote: Option<Remote>,
     /// Prices of work on local memory.

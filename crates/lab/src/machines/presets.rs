@@ -6,6 +6,7 @@ use order9_toml::Preset;
 pub(super) static PRESETS: &[Preset] = order9_toml::presets![
     "../../../../machines/":
     "guest-zram",
+    "guest-disk",
     "guest-2n",
     "desktop-8g",
     "xeon-1s",

@@ -11,6 +11,9 @@ pub struct Config {
     /// scaled by `1 + log2(CPUs)` as on 8 CPUs or more (`base_slice_ns` in /sys/kernel/debug/sched,
     /// `min_granularity_ns` before 6.6).
     pub slice: Nanos,
+    /// Period of the timer interrupt, in ns, which is where a task is found to have used its slice up: 1/HZ. Default `None`: at
+    /// the end of the slice.
+    pub tick: Option<Nanos>,
     /// Time that a CPU takes to switch to a task other than the one it ran last, in ns. Default zero: the machine's
     /// prices set it.
     pub context_switch: Nanos,
@@ -37,6 +40,9 @@ pub enum ConfigError {
     /// A slice in which nothing can run.
     #[error("the time slice must be at least 1 ns, got 0")]
     NoSlice,
+    /// A timer interrupt without end.
+    #[error("the tick must be at least 1 ns, got 0")]
+    NoTick,
 }
 
 impl Config {
@@ -46,6 +52,7 @@ impl Config {
         Self {
             cpus,
             slice: Nanos::new(3_000_000),
+            tick: None,
             context_switch: Nanos::ZERO,
             hung_task: Nanos::new(120_000_000_000),
             start_jitter: None,
@@ -59,6 +66,7 @@ impl Config {
             0 => Err(ConfigError::NoCpus),
             cpus if cpus > 1 << u16::BITS => Err(ConfigError::TooManyCpus(cpus)),
             _ if self.slice == Nanos::ZERO => Err(ConfigError::NoSlice),
+            _ if self.tick == Some(Nanos::ZERO) => Err(ConfigError::NoTick),
             _ => Ok(()),
         }
     }
@@ -74,6 +82,8 @@ mod tests {
         assert_eq!(Config::new(vec![NodeId(0); 65_537], 0).validate(), Err(ConfigError::TooManyCpus(65_537)));
         let config = Config { slice: Nanos::ZERO, ..Config::new(vec![NodeId(0)], 0) };
         assert_eq!(config.validate(), Err(ConfigError::NoSlice));
+        let config = Config { tick: Some(Nanos::ZERO), ..Config::new(vec![NodeId(0)], 0) };
+        assert_eq!(config.validate(), Err(ConfigError::NoTick));
         assert_eq!(Config::new(vec![NodeId(0); 65_536], 0).validate(), Ok(()));
     }
 }

@@ -95,12 +95,12 @@ pub(crate) struct Cpu {
     busy_since: Nanos,
     /// The end of the task's first slice.
     first_slice_end: Nanos,
-    /// Time at which the task has to make room: the first end of a slice after another task began to wait. Meaningless
-    /// while no task waits.
+    /// Time at which the task has to make room: the first end of a slice after another task began to wait, as the tick sees
+    /// it. Meaningless while no task waits.
     pub(crate) slice_end: Nanos,
     /// Time of the next look whether another task waits: an end of a slice, kept because finding the next one takes a
     /// division.
-    tick: Nanos,
+    next_look: Nanos,
 }
 
 impl Cpu {
@@ -115,7 +115,7 @@ impl Cpu {
             busy_since: Nanos::ZERO,
             first_slice_end: Nanos::ZERO,
             slice_end: Nanos::ZERO,
-            tick: Nanos::ZERO,
+            next_look: Nanos::ZERO,
         }
     }
 
@@ -131,9 +131,9 @@ impl Cpu {
     }
 }
 
-/// The whole slices that cover `time`.
-fn slices(time: Nanos, slice: Nanos) -> Nanos {
-    time.get().checked_next_multiple_of(slice.get()).map_or(NEVER, Nanos::new)
+/// The whole periods that cover `time`.
+fn periods(time: Nanos, period: Nanos) -> Nanos {
+    time.get().checked_next_multiple_of(period.get()).map_or(NEVER, Nanos::new)
 }
 
 impl World {
@@ -146,9 +146,11 @@ impl World {
             return;
         }
         let (now, slice) = (self.now, self.config.slice);
+        let first = self.cpus[to].first_slice_end;
+        let slice_end = self.seen_at(after(first, periods(now.saturating_sub(first), slice)));
         let cpu = &mut self.cpus[to];
         if cpu.queue.is_empty() {
-            cpu.slice_end = after(cpu.first_slice_end, slices(now.saturating_sub(cpu.first_slice_end), slice));
+            cpu.slice_end = slice_end;
         }
         cpu.queue.push_back(task);
         self.queued += 1;
@@ -189,17 +191,17 @@ impl World {
     /// Puts a ready task, which is in no run queue, on an idle CPU.
     fn dispatch(&mut self, to: usize, id: TaskId) {
         self.settle(id);
-        let (now, slice) = (self.now, self.slice_of(id));
-        let cpu = &mut self.cpus[to];
-        let switches = cpu.last != Some(id);
+        let now = self.now;
+        let switches = self.cpus[to].last != Some(id);
         let switch_left = if switches { self.config.context_switch } else { Nanos::ZERO };
+        let first_slice_end = after(after(now, switch_left), self.slice_of(id));
+        let slice_end = self.seen_at(first_slice_end);
+        let cpu = &mut self.cpus[to];
         cpu.current = Some(id);
         cpu.last = Some(id);
         cpu.busy_since = now;
         cpu.context_switches += u64::from(switches);
-        cpu.first_slice_end = after(after(now, switch_left), slice);
-        cpu.slice_end = cpu.first_slice_end;
-        cpu.tick = cpu.first_slice_end;
+        (cpu.first_slice_end, cpu.slice_end, cpu.next_look) = (first_slice_end, slice_end, first_slice_end);
         let task = self.task_mut(id);
         task.stats.dispatches += 1;
         task.stats.migrations += u64::from(task.cpu != to && task.stats.dispatches > 1);
@@ -214,6 +216,11 @@ impl World {
     fn rank(&self, task: &Task, cpu: usize) -> u64 {
         let by_chance = self.config.start_jitter.is_some();
         if by_chance { streams::mix(task.stream ^ cpu as u64) } else { cpu as u64 }
+    }
+
+    /// Time at which the end of a slice is seen: the next tick, on a machine that has one.
+    fn seen_at(&self, slice_end: Nanos) -> Nanos {
+        self.config.tick.map_or(slice_end, |tick| periods(slice_end, tick))
     }
 
     /// Slice of a task that gets a CPU now.
@@ -234,10 +241,10 @@ impl World {
         if !preemptible {
             self.agenda.add_segment(end, on);
         } else if cpu.queue.is_empty() {
-            if cpu.tick <= now {
-                cpu.tick = after(cpu.tick, slices(after(now - cpu.tick, Nanos::new(1)), slice));
+            if cpu.next_look <= now {
+                cpu.next_look = after(cpu.next_look, periods(after(now - cpu.next_look, Nanos::new(1)), slice));
             }
-            self.agenda.add_segment(end.min(cpu.tick), on);
+            self.agenda.add_segment(end.min(cpu.next_look), on);
         } else if now < cpu.slice_end {
             self.agenda.add_segment(end.min(cpu.slice_end), on);
         } else {

@@ -38,6 +38,30 @@ fn two_tasks_on_one_cpu_take_turns_by_slices() {
 }
 
 #[test]
+fn where_there_is_a_tick_it_ends_slices() {
+    let mut config = Config::new(vec![NodeId(0)], 7);
+    (config.slice, config.tick) = (ns(100), Some(ns(130)));
+    let mut executor = Executor::new(config).expect("a machine with a CPU");
+    let log = Log::default();
+    let late = log.clone();
+    spawn(executor.handle(), "late", async move |handle| {
+        handle.sleep(ns(385)).await;
+        handle.spend(Class::User, ns(10)).await;
+        late.note(&handle, "late");
+    });
+    for name in ["first", "second"] {
+        let log = log.clone();
+        spawn(executor.handle(), name, async move |handle| {
+            handle.spend(Class::User, ns(250)).await;
+            log.note(&handle, name);
+        });
+    }
+    executor.run().expect("all end");
+    // 0-130 first, 130-260 second, 260-380 first, 380-500 second: its slice ends at 480, which the tick at 520 would see.
+    assert_eq!(log.read(), [(380, "first"), (500, "second"), (510, "late")]);
+}
+
+#[test]
 fn a_task_that_had_to_make_room_is_due_for_rescheduling_until_it_goes_on() {
     let mut executor = machine(1);
     let log = Log::default();
