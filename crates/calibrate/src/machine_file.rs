@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_file_has_what_was_measured_with_its_spread() {
-        let round = |fill| Direct { fill, touch: f64::NAN, ..Direct::default() };
+        let round = |fill| Direct { fill, tick: 4e6, touch: f64::NAN, ..Direct::default() };
         let calibration = Calibration { host: "Linux 6.12".to_owned(), rounds: vec![round(120.0), round(130.5)] };
         let base = Base { machine: "epyc-vm", summary: "a guest", nodes: vec![(2048, 1, vec![10])] };
         let expected = "\
@@ -86,6 +86,10 @@ summary = \"a guest\"
 memory = \"2048 MiB\"
 cpus = 1
 distances = [10]
+
+[tick]
+ns = 4000000
+source = \"clock_getres(CLOCK_MONOTONIC_COARSE): the clock goes on with each timer interrupt.\"
 
 [prices.fill_page]
 ns = 120

@@ -127,7 +127,7 @@ impl Machine {
     /// A machine around the engine `mm`, with CPUs on these nodes, which must be those that the engine was made for.
     ///
     /// # Errors
-    /// Without a CPU, with too many, with a slice of zero, with a disk that cannot be, or with too much swap.
+    /// Without a CPU, with too many, with a slice or tick of zero, with a disk that cannot be, or with too much swap.
     pub fn new(mut mm: Mm, cpus: Vec<NodeId>, prices: Prices, options: &Options) -> Result<Self, MachineError> {
         for disk in &options.disks {
             disk.spec.validate().map_err(|error| MachineError::Disk { name: disk.name.clone(), error })?;

@@ -146,13 +146,11 @@ impl World {
             return;
         }
         let (now, slice) = (self.now, self.config.slice);
-        let first = self.cpus[to].first_slice_end;
-        let slice_end = self.seen_at(after(first, periods(now.saturating_sub(first), slice)));
-        let cpu = &mut self.cpus[to];
-        if cpu.queue.is_empty() {
-            cpu.slice_end = slice_end;
+        if self.cpus[to].queue.is_empty() {
+            let first = self.cpus[to].first_slice_end;
+            self.cpus[to].slice_end = self.seen_at(after(first, periods(now.saturating_sub(first), slice)));
         }
-        cpu.queue.push_back(task);
+        self.cpus[to].queue.push_back(task);
         self.queued += 1;
         self.task_mut(task).cpu = to;
     }
