@@ -113,4 +113,8 @@ direct! {
     compact_sixteenth,
     /// frames that it scans for each (a number)
     compact_sixteenth_scans,
+    /// writing one page to zram, past the page cache
+    zram_write,
+    /// reading it again
+    zram_read,
 }

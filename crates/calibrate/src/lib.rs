@@ -1,9 +1,9 @@
 //! Measures on a real kernel what the cost model of the lab asks for: faults, clearing, copying, unmapping, the page allocator,
-//! compaction, flushes, switches.
+//! compaction, flushes, switches, compressed swap.
 //!
 //! Key types: [`Direct`] (one round of everything that is measured), [`Calibration`] (rounds, and the prices that follow from them, as a
 //! machine file and as tables). [`measure`] needs root, since it raises its own priority, takes less than 2 GiB, and changes no
-//! setting. Never knows what a price should be.
+//! setting; a device of zram comes and goes. Never knows what a price should be.
 #![deny(unsafe_code)]
 
 mod caches;
@@ -19,6 +19,7 @@ mod report;
 mod spread;
 mod sys;
 mod zone;
+mod zram;
 
 use std::io;
 
@@ -76,6 +77,7 @@ pub fn measure(rounds: usize, mut tells: impl FnMut(usize)) -> Result<Vec<Direct
         memory.measure(&mut direct).map_err(refused("memory of a program"))?;
         cpus::measure(&mut direct, cpus).map_err(refused("threads"))?;
         compaction::measure(&mut direct).map_err(refused("compaction"))?;
+        zram::measure(&mut direct).map_err(refused("a device of zram"))?;
         Ok(direct)
     };
     round()?; // The first touches memory that the hypervisor may not have backed yet.

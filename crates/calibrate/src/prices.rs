@@ -316,6 +316,19 @@ pub(crate) const PRICES: &[Price] = &[
         method: "memset() of 512 MiB of resident base pages, per page",
         cross: None,
     },
+    Price {
+        key: "compress_page",
+        ns: |d| d.zram_write - d.getppid,
+        method: "Writing 4096 bytes to a device of zram, past the page cache, by pwrite(), less getppid(): a page that holds one \
+                 word and zeroes otherwise, by the kernel's default compressor",
+        cross: None,
+    },
+    Price {
+        key: "decompress_page",
+        ns: |d| d.zram_read - d.getppid,
+        method: "Reading such a page again by pread(), less getppid()",
+        cross: None,
+    },
 ];
 
 /// The price called `key`.

@@ -41,6 +41,7 @@ fn round(set_up: &dyn Fn(&Handle, &Disk)) -> f64 {
         max_request: Pages::new(320),
         rotating: None,
         write_cache: None,
+        in_memory: false,
     };
     let disk = Disk::new(executor.handle(), "sda", spec, |_| ()).expect("such a disk is possible");
     set_up(executor.handle(), &disk);

@@ -153,6 +153,10 @@ prices! {
     touch_page,
     /// A program writing all 4096 bytes of a page that is mapped.
     fill_page,
+    /// Compressing one page into memory, as zram does when the page is swapped out, its request included.
+    compress_page,
+    /// Decompressing one page that zram holds, its request included.
+    decompress_page,
     /// Opening a file whose dentry and inode are cached, and closing it again, beside the two system calls.
     file_open,
     /// Making a file: directory entry and new inode, in memory and in the log. CPU time beyond `file_open`.

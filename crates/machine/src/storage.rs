@@ -13,10 +13,11 @@ use order9_mm::reclaim::PageWrite;
 use order9_mm::{FileId, SlotId, SwapWrite};
 use order9_units::{Bytes, Nanos, Pages};
 
+use crate::cost::Picos;
 use crate::disk::{Bio, Block, Completion, Disk, DiskSpec, Op, Ticket};
 use crate::files::{BlockMap, Piece};
 use crate::kernel::{Engine, Kernel};
-use crate::time::Handle;
+use crate::time::{Class, Handle};
 
 /// A disk of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,6 +223,7 @@ impl Kernel {
                 PageWrite::Swap(write) => {
                     let (disk, first) = self.storage.place_of_slot(write.slot);
                     wait_for_room(disk).await;
+                    self.pay_for_transfer(disk, self.prices.compress_page, write.pages).await;
                     self.storage.submit(disk, Op::Write, first, write.pages, Io::SwapOut(write));
                 }
                 PageWrite::File(write) => {
@@ -233,12 +235,20 @@ impl Kernel {
         self.note_congestion();
     }
 
+    /// Lets the CPU do what a disk would, at a price for each page, where the "disk" is memory.
+    async fn pay_for_transfer(&self, disk: &Disk, price: Picos, pages: Pages) {
+        if disk.spec().in_memory {
+            self.pay(Class::System, price.times(pages.get())).await;
+        }
+    }
+
     /// Reads slots of swap, in their order; neighbours together.
     pub(crate) async fn read_slots(&self, slots: &[SlotId]) {
         let mut reads = Vec::new();
         for run in slots.chunk_by(|&slot, &next| self.storage.are_neighbours(slot, next)) {
             let (disk, first) = self.storage.place_of_slot(run[0]);
             let pages = Pages::new(run.len() as u64);
+            self.pay_for_transfer(disk, self.prices.decompress_page, pages).await;
             reads.push((disk, self.storage.submit(disk, Op::Read, first, pages, Io::Read)));
         }
         for (disk, ticket) in reads {

@@ -59,6 +59,7 @@ fn transfers_allocate_nothing() {
         max_request: Pages::new(64),
         rotating: None,
         write_cache: None,
+        in_memory: false,
     };
     let mut executor = Executor::new(Config::new(vec![NodeId(0)], 1)).expect("there is a CPU");
     let disk = Disk::new(executor.handle(), "sda", spec, |_| ()).expect("such a disk is possible");

@@ -148,7 +148,7 @@ fn storage(machine: &MachineSpec, args: &KernelArgs) -> Storage {
         Some(DiskFormat::Xfs) => FileSystem::Xfs,
     };
     let files = |disk: &MachineDisk| FileDisk { size: (disk.spec.size - disk.swap).bytes().get(), file_system };
-    let area = |disk: &MachineDisk| SwapArea { size: disk.swap.bytes().get(), is_zram: disk.name.starts_with("zram") };
+    let area = |disk: &MachineDisk| SwapArea { size: disk.swap.bytes().get(), is_zram: disk.spec.in_memory };
     let swap = machine.disks.iter().map(area).filter(|area| area.size > 0).collect();
     Storage { files: machine.file_disk().map(files), swap }
 }

@@ -36,6 +36,9 @@ const KEYS: [(&str, Unit, Needed, &str); 14] = [
 /// Figures that belong together: who has one has all.
 const GROUPS: [&[&str]; 2] = [&["seek_track", "seek", "rotation"], &["write_cache", "write_cache_bandwidth"]];
 
+/// Figures of compressed memory. It has no speed: the CPU that swaps a page pays its price.
+const OF_ZRAM: [&str; 2] = ["size", "swap"];
+
 /// Every figure that a disk may have.
 pub static DISK_FIGURES: LazyLock<Vec<FigureInfo>> = LazyLock::new(|| {
     let info = |(key, unit, needed, meaning)| FigureInfo { key: format!("disks.NAME.{key}"), unit, meaning, needed };
@@ -76,10 +79,14 @@ fn read(leaf: &Leaf<'_>) -> Result<DiskText, Refused> {
     };
     let mut figures = entries.iter().map(|entry| figure(leaf, entry)).collect::<Result<Vec<_>, _>>()?;
     figures.sort_by_key(|figure| DISK_FIGURES.iter().position(|info| std::ptr::eq(info, figure.info)));
-    if let Some(part) = missing(&figures) {
+    let is_zram = is_zram(&name);
+    if let Some(part) = missing(&figures, is_zram) {
         return Err(refused(Problem::Missing { key: leaf.key.clone(), part }));
     }
-    let spec = spec(&figures);
+    if let Some(entry) = entries.iter().filter(|_| is_zram).find(|entry| !OF_ZRAM.contains(&key_of(leaf, entry))) {
+        return Err((entry.at, Problem::ZramFigure { key: entry.key.clone() }));
+    }
+    let spec = if is_zram { DiskSpec::in_memory(size(&figures)) } else { spec(&figures) };
     spec.validate().map_err(|error| refused(Problem::Disk { key: leaf.key.clone(), error }))?;
     let swap = Pages::from_bytes_floor(Bytes::new(value(&figures, "swap").unwrap_or(0)));
     if swap > spec.size {
@@ -90,23 +97,38 @@ fn read(leaf: &Leaf<'_>) -> Result<DiskText, Refused> {
 }
 
 fn figure(disk: &Leaf<'_>, entry: &Leaf<'_>) -> Result<FigureText, Refused> {
-    let key = &entry.key[disk.key.len() + 1..];
+    let key = key_of(disk, entry);
     match KEYS.iter().position(|(known, ..)| *known == key) {
         Some(at) => FigureText::parse(&DISK_FIGURES[at], entry),
         None => Err((entry.at, AnyProblem::unknown_key(&entry.key, KEYS.map(|(known, ..)| known)).into())),
     }
 }
 
+/// Whether a disk of this name is compressed memory: no other driver makes disks of that name.
+fn is_zram(name: &str) -> bool {
+    name.strip_prefix("zram").is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// Key of a figure within its disk.
+fn key_of<'a>(disk: &Leaf<'_>, entry: &'a Leaf<'_>) -> &'a str {
+    &entry.key[disk.key.len() + 1..]
+}
+
 /// A figure that a disk with these figures has to have too.
-fn missing(figures: &[FigureText]) -> Option<&'static str> {
+fn missing(figures: &[FigureText], is_zram: bool) -> Option<&'static str> {
     let has = |key| value(figures, key).is_some();
     let always = KEYS.iter().filter(|(_, _, needed, _)| *needed == Needed::Always).map(|(key, ..)| *key);
+    let always = always.filter(|key| !is_zram || OF_ZRAM.contains(key));
     let started = GROUPS.into_iter().filter(|group| group.iter().any(|key| has(key)));
     always.chain(started.flatten().copied()).find(|key| !has(key))
 }
 
 fn value(figures: &[FigureText], key: &str) -> Option<u64> {
     figures.iter().find(|figure| figure.key.rsplit('.').next() == Some(key)).map(|figure| figure.value)
+}
+
+fn size(figures: &[FigureText]) -> Pages {
+    Pages::from_bytes_floor(Bytes::new(value(figures, "size").unwrap_or(0)))
 }
 
 /// The disk with these figures, none of which is missing.
@@ -123,7 +145,7 @@ fn spec(figures: &[FigureText]) -> DiskSpec {
     });
     let write_cache = value(figures, "write_cache");
     DiskSpec {
-        size: Pages::from_bytes_floor(bytes("size")),
+        size: size(figures),
         read: Transfer { latency: time("read_latency"), bandwidth: bytes("read_bandwidth") },
         write: Transfer { latency: time("write_latency"), bandwidth: bytes("write_bandwidth") },
         queue_depth: count("queue_depth"),
@@ -132,5 +154,6 @@ fn spec(figures: &[FigureText]) -> DiskSpec {
         rotating,
         write_cache: write_cache
             .map(|size| WriteCache { size: Bytes::new(size), bandwidth: bytes("write_cache_bandwidth") }),
+        in_memory: false,
     }
 }

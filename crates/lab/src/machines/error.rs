@@ -81,6 +81,14 @@ pub enum Problem {
         /// The refusal of the specification.
         error: DiskError,
     },
+    /// A speed of compressed memory.
+    #[error(
+        "{key}: compressed memory has a size and swap alone; its speed is prices.compress_page and prices.decompress_page"
+    )]
+    ZramFigure {
+        /// The figure.
+        key: String,
+    },
     /// More swap than there is disk.
     #[error("{key} has {} of swap, expected at most its size, {}", in_units(*.swap), in_units(*.size))]
     SwapTooLarge {

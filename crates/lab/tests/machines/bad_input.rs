@@ -123,6 +123,11 @@ fn disks_that_cannot_be() {
     );
     assert_eq!(based("[disks.sda]"), "mine.toml, line 2: disks.sda needs size too");
     assert_eq!(
+        based("[disks.zram0.size]\nsize = '1 GiB'\nsource = 'x'\n[disks.zram0.seek]\nns = 1\nsource = 'x'"),
+        "mine.toml, line 5: disks.zram0.seek: compressed memory has a size and swap alone; its speed is \
+         prices.compress_page and prices.decompress_page"
+    );
+    assert_eq!(
         based("[disks.sda.seeks]\nns = 1"),
         "mine.toml, line 2: unknown key disks.sda.seeks; did you mean seek?"
     );

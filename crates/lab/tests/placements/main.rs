@@ -48,6 +48,7 @@ fn disk() -> MachineDisk {
         max_request: Pages::new(256),
         rotating: None,
         write_cache: None,
+        in_memory: false,
     };
     MachineDisk { name: "sda".to_owned(), spec, swap: Pages::ZERO }
 }

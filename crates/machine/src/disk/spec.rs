@@ -54,6 +54,9 @@ pub struct DiskSpec {
     pub rotating: Option<Rotating>,
     /// The write cache, where one is modelled.
     pub write_cache: Option<WriteCache>,
+    /// Memory that holds compressed pages, as zram does: whoever reads or writes a page pays for it with time of the CPU, and
+    /// the transfer is over at once.
+    pub in_memory: bool,
 }
 
 /// Largest time in a specification: the sum of all waits of a run must stay countable.
@@ -67,6 +70,23 @@ const NR_REQUESTS_MIN: u32 = 4;
 const NS_PER_SECOND: u128 = 1_000_000_000;
 
 impl DiskSpec {
+    /// Memory that holds compressed pages, `size` of them.
+    #[must_use]
+    pub const fn in_memory(size: Pages) -> Self {
+        let at_once = Transfer { latency: Nanos::ZERO, bandwidth: Bytes::new(u64::MAX) };
+        Self {
+            size,
+            read: at_once,
+            write: at_once,
+            queue_depth: u32::MAX,
+            nr_requests: u32::MAX,
+            max_request: Pages::new(1),
+            rotating: None,
+            write_cache: None,
+            in_memory: true,
+        }
+    }
+
     /// Refuses what no disk is.
     ///
     /// # Errors
@@ -174,6 +194,7 @@ mod tests {
                 rotation: Nanos::new(8_333_333),
             }),
             write_cache: None,
+            in_memory: false,
         }
     }
 

@@ -27,6 +27,7 @@ fn plain() -> DiskSpec {
         max_request: Pages::new(8),
         rotating: None,
         write_cache: None,
+        in_memory: false,
     }
 }
 

@@ -53,6 +53,7 @@ fn disk(swap: Pages) -> MachineDisk {
         max_request: Pages::new(320),
         rotating: None,
         write_cache: None,
+        in_memory: false,
     };
     MachineDisk { name: "sda".to_owned(), spec, swap }
 }

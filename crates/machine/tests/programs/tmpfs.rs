@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use order9_machine::{CollapseEvent, Event, Machine, Options, Outcome, Results, Thread, TraceKinds};
+use order9_machine::cost::{Picos, Prices};
+use order9_machine::disk::DiskSpec;
+use order9_machine::{CollapseEvent, Event, Machine, MachineDisk, Options, Outcome, Results, Thread, TraceKinds};
 use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -89,6 +91,37 @@ fn files_larger_than_memory_go_to_swap_and_come_back() {
         assert!(counter(&results, "pswpout") > 2000 && counter(&results, "pswpin") > 2000, "{huge}");
         assert_eq!(counter(&results, "thp_split_page") > 0, huge.contains("always"));
     }
+}
+
+#[test]
+fn pages_that_go_to_compressed_memory_take_time_of_the_cpu() {
+    let swapped = |compress, decompress| {
+        let prices =
+            Prices { compress_page: Picos::new(compress), decompress_page: Picos::new(decompress), ..prices() };
+        let size = Pages::from_bytes_floor(mib(64));
+        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(size), swap: size }];
+        let options = Options { check_every: NonZeroU64::new(509), disks, ..Options::new(1) };
+        let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(16)));
+        let layout = Layout {
+            nodes: vec![NodeSpec { distances: vec![10] }],
+            zones: vec![ZoneSpec { node: NodeId(0), kind: ZoneKind::Normal, span }],
+            cpus: vec![NodeId(0); 2],
+            ..Layout::default()
+        };
+        let mm = MmBuilder::new(&layout, Policy::default()).expect("zones are a layout").boot();
+        run(Machine::new(mm, vec![NodeId(0); 2], prices, &options).expect("there are CPUs"), async |sys| {
+            let mapped = sys.mmap(Mapping::anon(mib(24))).await?;
+            sys.touch(mapped, Access::Write).await?;
+            sys.touch(mapped, Access::Write).await
+        })
+    };
+    let [free, paid] = [swapped(0, 0), swapped(50_000_000, 30_000_000)];
+    let [out, read] = ["pswpout", "pswpin"].map(|name| counter(&paid, name));
+    assert!(out > 2000 && read > 2000, "{out} pages out and {read} in");
+    // The two runs do not swap the same pages, but work beside compression is a small part of the time.
+    let [before, after] = [&free, &paid].map(|results| counter(results, "order9_cpu_busy_ns"));
+    assert!(after >= out * 50_000 + read * 30_000, "{before} ns of the CPUs without prices, {after} with them");
+    assert!(before < after / 4, "{before} ns of the CPUs without prices, {after} with them");
 }
 
 /// Two ranges of a file that khugepaged collapses behind its program.
