@@ -13,11 +13,13 @@ use crate::output::ColourChoice;
 mod bench;
 mod plot;
 mod record;
+mod report;
 mod run;
 
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
+pub(crate) use report::ReportArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
@@ -59,6 +61,7 @@ pub(crate) enum Command {
     },
     Compare(CompareArgs),
     Plot(PlotArgs),
+    Report(ReportArgs),
     Workloads(WorkloadsArgs),
 }
 

@@ -30,21 +30,17 @@ struct Json<'a> {
 }
 
 /// The runs of a policy, with the title of their column.
-type Column<'a> = (&'a str, Vec<&'a Run>);
+pub(crate) type Column<'a> = (&'a str, Vec<&'a Run>);
 
 /// A stored run directory.
-struct Stored<'a> {
-    path: &'a Path,
-    loaded: Loaded,
+pub(crate) struct Stored<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) loaded: Loaded,
 }
 
 /// Compares all policies of all directories with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
-    let stored = args.directories.iter().map(|path| {
-        let loaded = read(path).map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(Stored { path, loaded })
-    });
-    let stored = stored.collect::<Result<Vec<_>, Failure>>()?;
+    let stored = stored(&args.directories)?;
     let workload = one_workload(&stored)?;
     let titles = titles(&args.directories, &stored)?;
     let all = stored.iter().flat_map(|stored| columns(&stored.loaded));
@@ -52,7 +48,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let claim = args.claim.as_deref().map(|path| Ok::<_, Failure>((path, claim(path, workload)?))).transpose()?;
     // Whoever holds runs against a claim wants to see its rows.
     let generation = claim.as_ref().map_or_else(Generation::default, |(_, claim)| claim.generation);
-    let report = tables(layout(args, &columns), workload, &columns, generation);
+    let report = tables(layout(args.shown.layout, args.claim.is_some(), &columns), workload, &columns, generation);
     let notes = all_notes(&stored, &columns);
     let machines = machines(&stored);
     let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns, &machines)).transpose()?;
@@ -67,6 +63,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         return print(&brief(|lines| report.to_brief(lines), &notes, &counts));
     }
     print(&format!("{}{verdicts}", with_notes(&report.to_text(Fit::Widened), &notes)))
+}
+
+/// The run directories at `paths`.
+pub(crate) fn stored(paths: &[PathBuf]) -> Result<Vec<Stored<'_>>, Failure> {
+    let read = |path: &PathBuf| read(path).map_err(|error| Failure::Usage(error.to_string()));
+    paths.iter().map(|path| Ok(Stored { path, loaded: read(path)? })).collect()
 }
 
 /// The columns with these titles, in the order of the titles; all where none is named.
@@ -91,13 +93,13 @@ fn chosen<'a>(titles: &[String], columns: Vec<Column<'a>>) -> Result<Vec<Column<
 
 /// Claims are about pooled iterations: a single run of each policy is judged as one was published. Several are judged by
 /// their means, unless somebody wants them pooled.
-fn layout(args: &CompareArgs, columns: &[Column<'_>]) -> Layout {
-    let single = args.claim.is_some() && columns.iter().all(|(_, runs)| runs.len() == 1);
-    args.shown.layout.unwrap_or(if single { Layout::Mmtests } else { Layout::Runs })
+pub(crate) fn layout(asked: Option<Layout>, is_judged: bool, columns: &[Column<'_>]) -> Layout {
+    let single = is_judged && columns.iter().all(|(_, runs)| runs.len() == 1);
+    asked.unwrap_or(if single { Layout::Mmtests } else { Layout::Runs })
 }
 
 /// A claim about the workload.
-fn claim(path: &Path, workload: Workload) -> Result<Claim, Failure> {
+pub(crate) fn claim(path: &Path, workload: Workload) -> Result<Claim, Failure> {
     let usage = |sentence: String| Failure::Usage(sentence);
     let text = fs::read_to_string(path).map_err(|error| Failure::file(path, error.to_string()))?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
@@ -111,7 +113,7 @@ fn claim(path: &Path, workload: Workload) -> Result<Claim, Failure> {
 }
 
 /// Verdicts on the statements of a claim in the first two columns.
-fn judged(
+pub(crate) fn judged(
     path: &Path,
     claim: Claim,
     report: &Report,
@@ -152,7 +154,7 @@ fn verdict_text(claim: &Claim, kernels: &[&str], verdicts: &[Verdict]) -> String
 }
 
 /// Every run with the name of its machine.
-fn machines<'a>(stored: &'a [Stored<'_>]) -> Vec<(&'a str, &'a Run)> {
+pub(crate) fn machines<'a>(stored: &'a [Stored<'_>]) -> Vec<(&'a str, &'a Run)> {
     let of = |stored: &'a Stored<'_>| {
         let machine = stored.loaded.manifest.inputs.machine.name.as_str();
         stored.loaded.runs.iter().map(move |run| (machine, run))
@@ -161,12 +163,12 @@ fn machines<'a>(stored: &'a [Stored<'_>]) -> Vec<(&'a str, &'a Run)> {
 }
 
 /// The runs of each policy.
-fn columns(loaded: &Loaded) -> impl Iterator<Item = Vec<&Run>> {
+pub(crate) fn columns(loaded: &Loaded) -> impl Iterator<Item = Vec<&Run>> {
     let of_policy = |title: &str| loaded.runs.iter().filter(|run| run.policy == title).collect();
     loaded.manifest.inputs.policies.iter().map(move |policy| of_policy(&policy.title))
 }
 
-fn one_workload(stored: &[Stored<'_>]) -> Result<Workload, Failure> {
+pub(crate) fn one_workload(stored: &[Stored<'_>]) -> Result<Workload, Failure> {
     let name = |stored: &Stored<'_>| stored.loaded.manifest.inputs.workload.name.clone();
     let (first, path) = (name(&stored[0]), order9_escape::path(stored[0].path));
     if let Some(other) = stored.iter().find(|stored| name(stored) != first) {
@@ -179,7 +181,7 @@ fn one_workload(stored: &[Stored<'_>]) -> Result<Workload, Failure> {
 }
 
 /// A title for every column: of its policy, with its directory where others have the same.
-fn titles(paths: &[PathBuf], stored: &[Stored<'_>]) -> Result<Vec<String>, Failure> {
+pub(crate) fn titles(paths: &[PathBuf], stored: &[Stored<'_>]) -> Result<Vec<String>, Failure> {
     let policies = |stored: &Stored<'_>| {
         stored.loaded.manifest.inputs.policies.iter().map(|policy| policy.title.clone()).collect::<Vec<_>>()
     };
@@ -209,7 +211,7 @@ fn repeated<T: PartialEq>(names: &[T]) -> Option<&T> {
 
 /// Notes of the runs in these columns, behind the name of their directory where there are several, and in what the inputs of
 /// directories differ.
-fn all_notes(stored: &[Stored<'_>], columns: &[Column<'_>]) -> Vec<String> {
+pub(crate) fn all_notes(stored: &[Stored<'_>], columns: &[Column<'_>]) -> Vec<String> {
     let is_shown = |run: &&Run| columns.iter().any(|(_, runs)| runs.iter().any(|shown| std::ptr::eq(*shown, *run)));
     let of = |stored_: &Stored<'_>| {
         let place = if stored.len() > 1 { format!("{}: ", order9_escape::path(stored_.path)) } else { String::new() };

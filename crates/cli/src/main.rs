@@ -22,6 +22,7 @@ mod plot;
 mod policies;
 mod record;
 mod repeat;
+mod report;
 mod results;
 mod run;
 mod screen;
@@ -80,6 +81,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Program { clock } => bench::program(&clock),
         Command::Compare(args) => compare::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Workloads(args) => workloads::run(&args),
     }
 }

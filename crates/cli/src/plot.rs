@@ -66,7 +66,7 @@ fn choice(args: &PlotArgs) -> Result<PlotChoice, Failure> {
 }
 
 /// The name of the directory with another ending. Not inside: only what a run wrote belongs there.
-fn beside(directory: &Path, ending: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn beside(directory: &Path, ending: &str) -> Result<PathBuf, Failure> {
     let name =
         |path: &Path| path.file_name().map(|name| path.with_file_name(format!("{}{ending}", name.to_string_lossy())));
     let found = name(directory).or_else(|| name(&directory.canonicalize().ok()?));

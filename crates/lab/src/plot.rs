@@ -137,7 +137,7 @@ impl Drawing<'_> {
             match metric.evaluate(&readings(run, self.memory)) {
                 Ok(series) => {
                     let points = run.counters.times.iter().copied().zip(series.values);
-                    let line = Line { group: self.group(run), points: self.seen(points) };
+                    let line = Line { group: self.group(run), seed: run.seed, points: self.seen(points) };
                     unit = Some(series.unit);
                     lines.push(line);
                 }
@@ -171,7 +171,7 @@ impl Drawing<'_> {
         let line = |run: &&Run| {
             let own = |sample: &&order9_record::Sample| run.operation_of(sample).is_some_and(|of| of.name == operation);
             let points = run.samples.iter().filter(own).map(|sample| (sample.at, sample.value * scale));
-            Line { group: self.group(run), points: self.seen(points) }
+            Line { group: self.group(run), seed: run.seed, points: self.seen(points) }
         };
         let lines = self.runs.iter().map(line).collect();
         Ok(Panel { title: operation.to_owned(), unit: unit_of(unit), style: Style::Dots, lines })
@@ -274,7 +274,8 @@ fn span(runs: &[&Run], choice: &PlotChoice) -> Result<(Nanos, Nanos), PlotError>
 }
 
 /// Machine and settings of the runs, in words.
-fn subtitle(inputs: &Inputs) -> String {
+#[must_use]
+pub fn subtitle(inputs: &Inputs) -> String {
     let machine = Path::new(&inputs.machine.name).file_name().map(|name| name.to_string_lossy());
     let machine = format!("on {}", machine.unwrap_or_default());
     let settings = inputs.settings.iter().map(|(name, value)| format!("{name}={value}"));

@@ -30,7 +30,7 @@ fn panel(metric: &str, style: Style) -> Panel {
     };
     let line = |group: usize| {
         let values = series(group as u64 + 1).values;
-        Line { group, points: times.iter().copied().zip(values).collect() }
+        Line { group, seed: 1, points: times.iter().copied().zip(values).collect() }
     };
     Panel { title: metric.to_string(), unit: series(1).unit, style, lines: vec![line(0), line(1)] }
 }

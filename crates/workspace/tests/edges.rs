@@ -46,6 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("referee", &["units", "host", "live", "calibrate", "record", "snapshot"]),
     ("record", &["units", "escape"]),
     ("report", &["units", "snapshot", "escape"]),
+    ("html", &["units", "snapshot", "record", "report", "lab"]),
     ("testkit", &["units", "mm", "procfs"]),
     (
         "cli",
@@ -59,6 +60,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "workloads",
             "snapshot",
             "host",
+            "html",
             "import",
             "policy",
             "lab",

@@ -36,7 +36,7 @@ pub fn distributions(loaded: &Loaded, choice: &PlotChoice) -> Result<Plotted<Dis
             let seen = run.samples.iter().filter(own).filter(|sample| (from..=to).contains(&sample.at));
             let group = policies.iter().position(|policy| *policy == run.policy);
             let group = group.expect("policies are those of the runs");
-            Spread { group, values: seen.map(|sample| sample.value * scale).collect() }
+            Spread { group, seed: run.seed, values: seen.map(|sample| sample.value * scale).collect() }
         };
         Ok(Distribution { title: name.to_owned(), unit: unit_of(*unit), runs: runs.iter().map(spread).collect() })
     };

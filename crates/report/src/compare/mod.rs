@@ -12,6 +12,7 @@ mod by_run;
 mod counter_rows;
 mod counters;
 pub mod csv;
+mod grid;
 mod model;
 mod pooled;
 mod quantity;
@@ -27,6 +28,7 @@ mod verdict;
 
 pub use by_run::{ByRun, RunCount, compare_runs};
 pub use counters::{Counters, CountersError, Identity};
+pub use grid::{Grid, GridCell, GridRow};
 pub use model::{Benchmark, Column, Durations, Pooled, Results, Section};
 pub use pooled::compare;
 pub use quantity::{Quantity, Source, is_operation};

@@ -4,6 +4,7 @@
 //! one without marks and without the rows that say nothing.
 
 use super::by_run::{ByRun, RunCount};
+use super::grid::{Grid, GridRow};
 use super::text::width;
 use super::verdict::MainRow;
 use super::{Cell, Comparison, Report, Row, Table, Unit};
@@ -126,6 +127,15 @@ fn is_zero(row: &Row) -> bool {
 
 /// Parts of a cell: the value, the spread between runs, the change.
 type Parts = [String; 3];
+
+/// The table cell by cell; `None` if all its rows are zeros.
+pub(super) fn grid(table: &Table, by_run: &ByRun) -> Option<Grid> {
+    let text = draw_table(table, by_run)?;
+    let several = by_run.columns.iter().any(|column| column.different > 1);
+    let texts = |row: &Row| row_parts(table, row, several).into_iter().map(|parts| parts.concat()).collect();
+    let rows = table.rows.iter().filter(|row| !is_zero(row)).map(|row| GridRow::new(row, texts(row))).collect();
+    Some(Grid::new(table, heading(table, several, by_run).trim_end().to_owned(), rows, text))
+}
 
 /// The table with its heading; `None` if all its rows are zeros.
 fn draw_table(table: &Table, by_run: &ByRun) -> Option<String> {

@@ -65,7 +65,7 @@ fn field_width(table: &Table, column: usize, fit: Fit) -> usize {
     }
 }
 
-fn draw_cell(table: &Table, cell: &Cell) -> String {
+pub(super) fn draw_cell(table: &Table, cell: &Cell) -> String {
     let (field, decimals) = (table.field_width, table.decimals);
     let value = match cell {
         Cell::Missing => 0.0,

@@ -40,6 +40,8 @@ pub struct Distribution {
 pub struct Spread {
     /// Index into [`Distributions::groups`].
     pub group: usize,
+    /// Seed of the run.
+    pub seed: u64,
     /// Finite, in any order.
     pub values: Vec<f64>,
 }

@@ -97,7 +97,7 @@ mod tests {
         let span = (Nanos::new(0), Nanos::new(to));
         let area = Area { left: 0.0, width: 100.0, top: 0.0, height: 100.0, span, axis: &axis };
         let points = (0..).map(Nanos::new).zip(values.iter().copied()).collect();
-        test(&area, &Line { group: 0, points })
+        test(&area, &Line { group: 0, seed: 1, points })
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub enum Style {
 pub struct Line {
     /// Index into [`Chart::groups`].
     pub group: usize,
+    /// Seed of the run.
+    pub seed: u64,
     /// Points in order of time; NaN is a gap.
     pub points: Vec<(Nanos, f64)>,
 }

@@ -1,0 +1,101 @@
+//! `order9 report`.
+
+use order9_html::about::{About, Experiment};
+use order9_html::claims::Claims;
+use order9_html::latency::Latency;
+use order9_html::tables::Tables;
+use order9_html::timeline::Timeline;
+use order9_html::{Page, Section, groups};
+use order9_lab::PlotChoice;
+use order9_record::Loaded;
+use order9_report::number::size;
+use order9_report::stats::Generation;
+
+use crate::args::ReportArgs;
+use crate::compare::{
+    Column, Stored, all_notes, claim, columns, judged, layout, machines, one_workload, stored, titles,
+};
+use crate::failure::Failure;
+use crate::output::print;
+use crate::plot::beside;
+use crate::results::tables;
+use crate::target::Target;
+
+/// Writes a page about stored runs.
+pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    let name = args.output.clone().map_or_else(|| beside(&args.directories[0], ".html"), Ok)?;
+    let target = Target::new(&name, true)?;
+    let page = page(args)?;
+    write(&page, &target)
+}
+
+/// Writes `page` whole or not at all, and says how long it is.
+pub(crate) fn write(page: &Page, target: &Target) -> Result<(), Failure> {
+    let length = target.write(|out| page.write(out))?;
+    if target.is_output() {
+        return Ok(());
+    }
+    print(&format!("written to {} ({})\n", order9_escape::path(target.name()), size(length)))
+}
+
+fn page(args: &ReportArgs) -> Result<Page, Failure> {
+    let stored = stored(&args.directories)?;
+    let workload = one_workload(&stored)?;
+    let titles = titles(&args.directories, &stored)?;
+    let all = stored.iter().flat_map(|stored| columns(&stored.loaded));
+    let columns: Vec<Column<'_>> = titles.iter().map(String::as_str).zip(all).collect();
+    let report =
+        |generation| tables(layout(args.layout, !args.claims.is_empty(), &columns), workload, &columns, generation);
+    let about = About {
+        experiments: stored.iter().map(|stored| Experiment::of(stored.path, &stored.loaded)).collect(),
+        notes: all_notes(&stored, &columns),
+    };
+    let mut sections = vec![Section::About(about)];
+    for path in &args.claims {
+        let claim = claim(path, workload)?;
+        let report = report(claim.generation);
+        let (claim, verdicts) = judged(path, claim, &report, &columns, &machines(&stored))?;
+        sections.push(Section::Claims(Claims::of(&claim, [columns[0].0, columns[1].0], &verdicts)));
+    }
+    sections.push(Section::Tables(Tables::of(&report(Generation::default()))));
+    let loaded = together(&stored, &titles);
+    sections.extend(Latency::of(&loaded).map_err(refused)?.map(Section::Latency));
+    sections.extend(Timeline::of(&loaded).map_err(refused)?.map(Section::Timeline));
+    Ok(Page {
+        title: format!("{}: {}", workload.name(), titles.join(", ")),
+        subtitle: order9_lab::subtitle(&loaded.manifest.inputs),
+        groups: groups(&loaded, &PlotChoice::default()),
+        sections,
+        blobs: Vec::new(),
+    })
+}
+
+fn refused(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// The runs of all directories as if they were of one, under the titles of their columns.
+fn together(stored: &[Stored<'_>], titles: &[String]) -> Loaded {
+    let mut titles = titles.iter();
+    let renamed = stored.iter().map(|stored| {
+        let mut loaded = stored.loaded.clone();
+        let policies = &mut loaded.manifest.inputs.policies;
+        let own: Vec<(String, &String)> = policies.iter().map(|policy| policy.title.clone()).zip(&mut titles).collect();
+        policies.iter_mut().zip(&own).for_each(|(policy, (_, title))| policy.title.clone_from(title));
+        for run in &mut loaded.runs {
+            let renamed = own.iter().find(|(policy, _)| *policy == run.policy);
+            renamed.into_iter().for_each(|(_, title)| run.policy.clone_from(title));
+        }
+        loaded
+    });
+    let joined = renamed.reduce(|mut all, other| {
+        let inputs = &mut all.manifest.inputs;
+        inputs.policies.extend(other.manifest.inputs.policies);
+        let new = other.manifest.inputs.seeds.iter().filter(|seed| !inputs.seeds.contains(seed)).copied();
+        let new: Vec<u64> = new.collect();
+        inputs.seeds.extend(new);
+        all.runs.extend(other.runs);
+        all
+    });
+    joined.expect("the command line demands a directory")
+}
