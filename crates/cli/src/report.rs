@@ -2,14 +2,17 @@
 
 use order9_html::about::{About, Experiment};
 use order9_html::claims::Claims;
+use order9_html::compaction::{Compaction, fallbacks};
 use order9_html::latency::Latency;
+use order9_html::maps::Maps;
 use order9_html::tables::Tables;
 use order9_html::timeline::Timeline;
 use order9_html::{Page, Section, groups};
 use order9_lab::PlotChoice;
-use order9_record::Loaded;
+use order9_record::{Loaded, read_events, read_file};
 use order9_report::number::size;
 use order9_report::stats::Generation;
+use order9_snapshot::maps;
 
 use crate::args::ReportArgs;
 use crate::compare::{
@@ -19,6 +22,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::plot::beside;
 use crate::results::tables;
+use crate::run::maps_file;
 use crate::target::Target;
 
 /// Writes a page about stored runs.
@@ -61,13 +65,41 @@ fn page(args: &ReportArgs) -> Result<Page, Failure> {
     let loaded = together(&stored, &titles);
     sections.extend(Latency::of(&loaded).map_err(refused)?.map(Section::Latency));
     sections.extend(Timeline::of(&loaded).map_err(refused)?.map(Section::Timeline));
-    Ok(Page {
+    let mut page = Page {
         title: format!("{}: {}", workload.name(), titles.join(", ")),
         subtitle: order9_lab::subtitle(&loaded.manifest.inputs),
         groups: groups(&loaded, &PlotChoice::default()),
         sections,
         blobs: Vec::new(),
-    })
+    };
+    recordings(&stored, &titles, &mut page)?;
+    Ok(page)
+}
+
+/// Adds what runs recorded beside their measurements: maps of memory, and events of compaction.
+fn recordings(stored: &[Stored<'_>], titles: &[String], page: &mut Page) -> Result<(), Failure> {
+    let (mut maps, mut compaction) = (Maps::new(), Compaction::default());
+    let mut titles = titles.iter();
+    for Stored { path, loaded } in stored {
+        let manifest = &loaded.manifest;
+        for (policy, title) in manifest.inputs.policies.iter().zip(&mut titles) {
+            let Some(group) = page.groups.iter().position(|group| group == title) else { continue };
+            for run in loaded.runs.iter().filter(|run| run.policy == policy.title) {
+                let name = format!("{title}, seed {}", run.seed);
+                let events = read_events(path, manifest, &run.policy, run.seed).map_err(refused)?;
+                compaction.add(&name, group, &events);
+                let file = maps_file(&run.policy, run.seed);
+                if manifest.files.iter().any(|entry| entry.path == file) {
+                    let bytes = read_file(path, manifest, &file).map_err(refused)?;
+                    let series = maps::read(&bytes).map_err(|error| Failure::file(&path.join(&file), error))?;
+                    maps.add(name, &series, fallbacks(&events), page);
+                }
+            }
+        }
+    }
+    page.sections.extend((!maps.is_empty()).then_some(Section::Maps(maps)));
+    page.sections.extend((!compaction.is_empty()).then_some(Section::Compaction(compaction)));
+    Ok(())
 }
 
 fn refused(error: impl std::fmt::Display) -> Failure {

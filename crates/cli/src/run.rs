@@ -13,6 +13,7 @@ use order9_lab::scenario::Named;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
 use order9_record::{Existing, Experiment, ExtraFile, Inputs, Outcome, Partial, Run, Target, check_title};
+use order9_snapshot::maps::{self, MapSeries};
 use order9_snapshot::{Snapshot, format};
 
 use crate::args::{Layout, RunArgs};
@@ -146,6 +147,11 @@ fn jobs(asked: Option<&str>, plan: &Plan) -> Result<NonZeroUsize, Failure> {
     }
 }
 
+/// File of a run directory that holds the maps of a run.
+pub(crate) fn maps_file(policy: &str, seed: u64) -> String {
+    format!("{policy}-seed-{seed}.{}", maps::EXTENSION)
+}
+
 /// Sees the runs go on.
 struct Watch<'a> {
     plan: &'a Plan,
@@ -172,6 +178,13 @@ impl Observer for Watch<'_> {
         let mut content = Vec::new();
         format::write(snapshot, &mut content).expect("memory takes what the lab has made");
         snapshots.lock().unwrap_or_else(PoisonError::into_inner).push((cell, ExtraFile { name, content }));
+    }
+
+    fn maps(&self, cell: Cell, series: &MapSeries) {
+        let Some(snapshots) = &self.snapshots else { return };
+        let name = maps_file(&self.plan.policies[cell.policy].name, cell.seed);
+        let file = ExtraFile { name, content: maps::write(series) };
+        snapshots.lock().unwrap_or_else(PoisonError::into_inner).push((cell, file));
     }
 
     fn ended(&self, cell: Cell, run: &Run, inputs: &Inputs) {

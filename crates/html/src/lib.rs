@@ -9,7 +9,9 @@
 
 pub mod about;
 pub mod claims;
+pub mod compaction;
 pub mod latency;
+pub mod maps;
 mod number;
 mod pack;
 mod page;

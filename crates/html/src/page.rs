@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use crate::about::About;
 use crate::claims::Claims;
+use crate::compaction::Compaction;
 use crate::latency::Latency;
+use crate::maps::Maps;
 use crate::pack::packed;
 use crate::tables::Tables;
 use crate::timeline::Timeline;
@@ -41,16 +43,23 @@ pub enum Section {
     Latency(Latency),
     /// Counters over time.
     Timeline(Timeline),
+    /// Maps of memory.
+    Maps(Maps),
+    /// Compaction by its recorded events.
+    Compaction(Compaction),
 }
 
 /// Programs of the page, in the order in which they need each other.
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 10] = [
     include_str!("../assets/uplot/uplot.min.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/chart.js"),
     include_str!("../assets/tables.js"),
     include_str!("../assets/latency.js"),
     include_str!("../assets/timeline.js"),
+    include_str!("../assets/series.js"),
+    include_str!("../assets/map.js"),
+    include_str!("../assets/compaction.js"),
     include_str!("../assets/page.js"),
 ];
 const STYLES: [&str; 2] = [include_str!("../assets/uplot/uplot.min.css"), include_str!("../assets/page.css")];

@@ -9,6 +9,7 @@ use order9_procfs::command_line::LogLine;
 use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_report::number::size;
 use order9_snapshot::Snapshot;
+use order9_snapshot::maps::MapSeries;
 use order9_units::Nanos;
 use order9_workloads::{Facts, Parameters, Recording, Value, Workload};
 
@@ -16,6 +17,7 @@ use crate::error::PlanError;
 use crate::events::events;
 use crate::export::export;
 use crate::limits;
+use crate::maps::Maps;
 use crate::monitors::Monitors;
 use crate::plan::{Cell, Plan};
 use crate::pools::pool_notes;
@@ -29,6 +31,8 @@ pub(crate) struct Ran {
     pub(crate) parameters: Parameters,
     /// The snapshots that the workload asked for, with their names.
     pub(crate) snapshots: Vec<(String, Snapshot)>,
+    /// Maps of memory over time; empty unless they were asked for.
+    pub(crate) maps: MapSeries,
 }
 
 /// Runs one cell; `watch` sees the engine whenever counters are read.
@@ -41,6 +45,7 @@ pub(crate) fn run_cell(
     let Started { mut machine, boot_log, notes } = start.machine(plan, cell)?;
     let snapshots = Rc::new(RefCell::new(Vec::new()));
     let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
+    let mut maps = Maps::new(plan.maps_every, cpus.clone());
     machine.keep_snapshots(move |name, engine| kept.borrow_mut().push((name.to_owned(), export(engine, &cpus))));
     let facts = machine.facts();
     let parameters = parameters(plan.workload, &plan.chosen, &facts)?;
@@ -53,6 +58,7 @@ pub(crate) fn run_cell(
         } else if tick.is_usual {
             monitors.tick(tick);
         }
+        maps.tick(tick);
         watch(tick);
     });
     let mut run = record_of(plan, cell, &results);
@@ -65,7 +71,7 @@ pub(crate) fn run_cell(
         results.numa_maps.iter().map(|(path, content)| ProcFile { path: path.clone(), content: content.clone() }),
     );
     run.traces.end.extend(kernel_log(&boot_log, &results));
-    Ok(Ran { run, parameters, snapshots: snapshots.take() })
+    Ok(Ran { run, parameters, snapshots: snapshots.take(), maps: maps.series })
 }
 
 /// The chosen parameters, and defaults on a machine with these facts.

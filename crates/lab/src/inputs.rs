@@ -37,7 +37,7 @@ pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Ma
         memory: record::Memory::Live,
         cmdline: String::new(),
         settings: plan.settings.clone(),
-        recorded: record::Recorded { every: plan.sample_every, finely: false, events: Vec::new(), check_every: 0 },
+        recorded: record::Recorded { every: plan.sample_every, finely: false, events: Vec::new(), maps: None, check_every: 0 },
         policies: titles.iter().map(policy).collect(),
     }
 }
@@ -67,6 +67,7 @@ pub(crate) fn inputs<'a>(plan: &Plan, parameters: impl Iterator<Item = (&'static
             every: plan.sample_every,
             finely: plan.sample_finely,
             events: plan.trace.chosen().map(str::to_owned).collect(),
+            maps: plan.maps_every,
             check_every: plan.check_every.map_or(0, NonZeroU64::get),
         },
         policies: plan.policies.iter().map(policy).collect(),

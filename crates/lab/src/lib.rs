@@ -19,6 +19,7 @@ mod fidelity;
 mod inputs;
 mod limits;
 pub mod machines;
+mod maps;
 mod meanings;
 mod monitors;
 mod notes;

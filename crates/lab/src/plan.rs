@@ -59,6 +59,8 @@ pub struct Plan {
     pub sample_every: Nanos,
     /// Whether they are read more often at first, so that a short run has some hundred readings, too.
     pub sample_finely: bool,
+    /// Interval between two maps of memory, which are taken when counters are read; `None` takes none.
+    pub maps_every: Option<Nanos>,
     /// Number of steps after which all laws are checked, and whether every page holds the contents that its program
     /// must read; `None` is never.
     pub check_every: Option<NonZeroU64>,

@@ -8,6 +8,7 @@ use std::thread;
 use order9_machine::Tick;
 use order9_record::{Experiment, Inputs, Run};
 use order9_snapshot::Snapshot;
+use order9_snapshot::maps::MapSeries;
 
 use crate::cell::{Ran, run_cell};
 use crate::error::PlanError;
@@ -22,6 +23,9 @@ pub trait Observer: Sync {
 
     /// A run has ended that asked for a snapshot of this name.
     fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot);
+
+    /// A run has ended that took maps of memory.
+    fn maps(&self, _cell: Cell, _maps: &MapSeries) {}
 
     /// A run has ended. `inputs` are those of the whole experiment.
     fn ended(&self, cell: Cell, run: &Run, inputs: &Inputs);
@@ -89,8 +93,11 @@ fn run_cells(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(&cell) = cells.get(at) else { break };
             let ran = run_cell(plan, start, cell, |tick| observer.tick(cell, tick));
-            let ran = ran.map(|Ran { run, parameters, snapshots }| {
+            let ran = ran.map(|Ran { run, parameters, snapshots, maps }| {
                 snapshots.iter().for_each(|(name, snapshot)| observer.snapshot(cell, name, snapshot));
+                if !maps.is_empty() {
+                    observer.maps(cell, &maps);
+                }
                 let inputs = inputs(plan, parameters.iter());
                 observer.ended(cell, &run, &inputs);
                 (run, inputs)

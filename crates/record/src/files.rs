@@ -108,7 +108,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), WriteError> {
 }
 
 /// Endings of files in a run directory. No title of a policy may end so, because its title names a directory there.
-const ENDINGS: [&str; 5] = ["toml", "parquet", "txt", "json", "o9snap"];
+const ENDINGS: [&str; 6] = ["toml", "parquet", "txt", "json", "o9snap", "o9maps"];
 
 fn ending(name: &str) -> Option<&'static str> {
     let (_, own) = name.rsplit_once('.')?;

@@ -1,6 +1,10 @@
 //! Events as tracefs prints them, so that tools for kernel traces read those of a run.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
+
+use order9_units::Nanos;
 
 use crate::{Event, Traces};
 
@@ -35,6 +39,33 @@ fn line(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     writeln!(out, "{comm:>16}-{pid:<7} [{cpu:03}] ..... {seconds:5}.{micros:06}: {name}: {fields}")
 }
 
+/// The events in `text`, which [`write`] wrote; the error is the number of the line that is none.
+pub(crate) fn parse(text: &str) -> Result<Vec<Event>, usize> {
+    let mut tasks: BTreeMap<&str, Arc<str>> = BTreeMap::new();
+    let mut shared = |word| tasks.entry(word).or_insert_with(|| Arc::from(word)).clone();
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
+    lines.map(|(number, line)| parse_line(line, &mut shared).ok_or(number)).collect()
+}
+
+fn parse_line<'a>(line: &'a str, shared: &mut impl FnMut(&'a str) -> Arc<str>) -> Option<Event> {
+    let (task, rest) = line.split_once(" [")?;
+    let (comm, pid) = task.trim_end().rsplit_once('-')?;
+    let (cpu, rest) = rest.split_once("] ")?;
+    let (_, rest) = rest.split_once(' ')?;
+    let (time, rest) = rest.split_once(": ")?;
+    let (seconds, micros) = time.trim().split_once('.')?;
+    let (name, fields) = rest.split_once(':')?;
+    let seconds = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    Some(Event {
+        at: Nanos::new(seconds.checked_add(micros.parse::<u64>().ok().filter(|micros| *micros < 1_000_000)? * 1000)?),
+        cpu: cpu.parse().ok()?,
+        comm: shared(comm.trim_start()),
+        pid: pid.parse().ok()?,
+        name: shared(name),
+        fields: fields.strip_prefix(' ').unwrap_or(fields).to_owned(),
+    })
+}
+
 /// A control character would break the line in two.
 fn one_line(text: &str) -> String {
     order9_escape::line(text).into_owned()
@@ -43,7 +74,6 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use order9_units::Nanos;
 
     #[test]
     fn an_event_is_one_line_whatever_the_task_is_called() {
@@ -59,5 +89,8 @@ mod tests {
         line(&mut out, &event).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, "            a\\nb-42      [003] .....  1234.567891: mm_page_alloc: order=9\n");
+        let read = Event { comm: "a\\nb".into(), at: Nanos::new(1_234_567_891_000), ..event };
+        assert_eq!(parse(&format!("# head\n{text}")), Ok(vec![read]));
+        assert_eq!(parse(&format!("{text}nonsense\n")), Err(2));
     }
 }

@@ -34,7 +34,7 @@ pub use manifest::{
 };
 pub use monitors::Monitors;
 pub use partial::{Begin, Kept, Partial};
-pub use read::{Loaded, read, read_manifest};
+pub use read::{Loaded, read, read_events, read_file, read_manifest};
 pub use run::{
     Durations, Event, Monitor, Operation, OperationId, Outcome, ProcFile, Reading, Run, Sample, Traces, Unit,
 };

@@ -131,6 +131,9 @@ pub struct Recorded {
     pub finely: bool,
     /// Tracepoints whose events were kept, by name.
     pub events: Vec<String>,
+    /// Interval between two maps of memory, if there are any.
+    #[serde(default, rename = "maps_every_ns", skip_serializing_if = "Option::is_none")]
+    pub maps: Option<Nanos>,
     /// Number of steps after which all laws were checked; 0 is never.
     pub check_every: u64,
 }

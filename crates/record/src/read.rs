@@ -11,10 +11,11 @@ use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result as TableResult};
 
 use crate::counters::RESERVED;
+use crate::ftrace;
 use crate::manifest::{Cell, Manifest};
 use crate::table::{Group, TableReader};
 use crate::tables::{COUNTERS, EDGES, LATENCIES, MEANINGS};
-use crate::{Counter, Counters, Digest, OperationId, Phase, ReadError, Run, Sample, Traces};
+use crate::{Counter, Counters, Digest, Event, OperationId, Phase, ReadError, Run, Sample, Traces};
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest.toml";
@@ -76,6 +77,31 @@ pub fn read(directory: &Path) -> Result<Loaded, ReadError> {
     }
     check(&runs).map_err(|problem| ReadError::Table { file: directory.to_owned(), problem })?;
     Ok(Loaded { manifest, runs })
+}
+
+/// Reads the file `name` of the run directory that `manifest` describes.
+///
+/// # Errors
+///
+/// A file that is not in the manifest, is missing, or is not the one that was written.
+pub fn read_file(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<u8>, ReadError> {
+    verified(manifest, directory, name)
+}
+
+/// Events of one run of the directory that `manifest` describes; none where none were kept. Times are whole microseconds.
+///
+/// # Errors
+///
+/// A file that is missing, is not the one that was written, or holds a line that is no event.
+pub fn read_events(directory: &Path, manifest: &Manifest, policy: &str, seed: u64) -> Result<Vec<Event>, ReadError> {
+    let name = format!("{policy}/iter-{seed}/trace.txt");
+    if !manifest.files.iter().any(|entry| entry.path == name) {
+        return Ok(Vec::new());
+    }
+    let file = || directory.join(&name);
+    let text = String::from_utf8(verified(manifest, directory, &name)?);
+    let text = text.map_err(|_| damaged(file(), "not UTF-8".to_owned()))?;
+    ftrace::parse(&text).map_err(|line| damaged(file(), format!("line {line} is no event")))
 }
 
 /// Moves the rows of one row group into their run.

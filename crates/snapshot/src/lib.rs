@@ -16,6 +16,7 @@ pub mod frames;
 pub mod infer;
 pub mod inspection;
 pub mod limits;
+pub mod maps;
 pub mod model;
 pub mod prices;
 pub mod synth;

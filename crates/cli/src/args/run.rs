@@ -60,6 +60,10 @@ pub(crate) struct RunArgs {
     /// Keep the events of this tracepoint, mm_page_alloc_extfrag for instance.
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) events: Vec<String>,
+    /// Also store maps of memory, one for each of these intervals, which `order9 report` shows over time. A map is taken when
+    /// counters are read. [default: none]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) maps: Option<String>,
     /// Check all laws of the engine and the content of all pages after every N steps: slow. [default: 0, never]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) check: Option<String>,
@@ -89,7 +93,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Names of the arguments that decide what runs.
-const CHOICES: [&str; 17] = [
+const CHOICES: [&str; 18] = [
     "what",
     "recording",
     "case",
@@ -106,6 +110,7 @@ const CHOICES: [&str; 17] = [
     "settings",
     "every",
     "events",
+    "maps",
     "check",
 ];
 
@@ -134,6 +139,7 @@ impl RunArgs {
             (&self.threads, "--threads"),
             (&self.cmdline, "--cmdline"),
             (&self.every, "--every"),
+            (&self.maps, "--maps"),
             (&self.check, "--check"),
         ];
         let several = [

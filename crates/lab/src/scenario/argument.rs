@@ -51,6 +51,7 @@ impl Scenario {
             }
             "--cmdline" => self.boot(said.clone(), text),
             "--every" => self.read_every(text),
+            "--maps" => self.map_every(text),
             "--check" => self.read_check(text),
             "--events" => text.split(',').try_for_each(|name| self.keep_events(name.trim())),
             _ => unreachable!("no option is called {option}"),

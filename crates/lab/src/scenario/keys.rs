@@ -93,6 +93,12 @@ pub static KEYS: &[Key] = &[
         "interval between readings of counters, in virtual time",
         "200 to 400 times a run, but at least each second; `fsmark` 10 s, `uptime` 10 min",
     ),
+    key(
+        "record.maps",
+        "a length of time, at least `\"1ms\"`",
+        "interval between maps of memory, each taken when counters are read",
+        "none",
+    ),
     key("record.events", "list of tracepoints", "events that are kept", "none"),
     key(
         "record.check",

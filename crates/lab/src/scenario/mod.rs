@@ -71,6 +71,7 @@ pub struct Scenario {
     seeds: Option<Vec<u64>>,
     every: Option<Nanos>,
     events: TraceKinds,
+    maps_every: Option<Nanos>,
     check_every: Option<NonZeroU64>,
     /// Memory of the host that reading may take.
     available: Bytes,
@@ -103,6 +104,7 @@ impl Scenario {
             seeds: None,
             every: None,
             events: TraceKinds::NONE,
+            maps_every: None,
             check_every: None,
             available: format::MEMORY,
         }

@@ -69,6 +69,7 @@ impl Scenario {
             same_lists: false,
             sample_finely: self.every.is_none(),
             sample_every: self.every.unwrap_or(self.workload.spec().counters_every),
+            maps_every: self.maps_every,
             check_every: self.check_every,
             trace: self.events,
             command,

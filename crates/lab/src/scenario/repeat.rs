@@ -77,6 +77,7 @@ pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError
         sample_every: every(inputs)?,
         same_lists: false,
         sample_finely: inputs.recorded.finely,
+        maps_every: inputs.recorded.maps,
         check_every: NonZeroU64::new(inputs.recorded.check_every),
         trace: scenario.events,
         command: inputs.command.clone(),

@@ -63,6 +63,7 @@ impl Scenario {
                 let names = texts(leaf).ok_or_else(|| leaf.wrong("a list of tracepoints"))?;
                 names.iter().try_for_each(|name| self.keep_events(name))?;
             }
+            "record.maps" => self.map_every(&leaf.line_of_text()?)?,
             "record.check" => self.read_check(&written(leaf)?)?,
             "parameters" | "memory" | "boot" | "settings" | "record" => {
                 // Only an empty one is not taken apart.

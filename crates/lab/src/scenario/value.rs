@@ -92,6 +92,14 @@ impl Scenario {
         Ok(())
     }
 
+    /// Sets the interval between maps of memory.
+    pub(super) fn map_every(&mut self, text: &str) -> Result<(), Problem> {
+        let every = time(text).filter(|every| *every >= EVERY_MIN);
+        let expected = "a length of time such as \"10s\", at least \"1ms\"";
+        self.maps_every = Some(every.ok_or_else(|| Problem::value("maps", text, expected))?);
+        Ok(())
+    }
+
     /// Sets the number of steps after which all laws are checked, 0 for never.
     pub(super) fn read_check(&mut self, text: &str) -> Result<(), Problem> {
         let steps: u64 = text.parse().map_err(|_| Problem::value("check", text, "a number of steps, 0 for never"))?;

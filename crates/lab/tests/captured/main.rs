@@ -89,6 +89,7 @@ fn plan(workload: Workload, memory: Memory, policy: &str) -> Plan {
         same_lists: false,
         notes: Vec::new(),
         sample_finely: false,
+        maps_every: None,
         check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],

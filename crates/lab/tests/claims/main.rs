@@ -49,6 +49,7 @@ fn plan(workload: Workload, chosen: &[(&'static str, Value)], policies: [&str; 2
         sample_every: workload.spec().counters_every,
         same_lists: false,
         sample_finely: false,
+        maps_every: None,
         check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],

@@ -192,6 +192,7 @@ fn plan(workload: Workload) -> Plan {
         sample_every: workload.spec().counters_every,
         same_lists: false,
         sample_finely: false,
+        maps_every: None,
         check_every: None,
         trace: TraceKinds::NONE,
         command: vec!["a test".to_owned()],

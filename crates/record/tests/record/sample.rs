@@ -29,6 +29,7 @@ pub(crate) fn inputs() -> Inputs {
         cmdline: "transparent_hugepage=madvise".to_owned(),
         settings: vec![("vm.swappiness".to_owned(), "10".to_owned()), ("thp/defrag".to_owned(), "defer".to_owned())],
         recorded: Recorded {
+            maps: None,
             every: Nanos::new(SECOND),
             finely: false,
             events: vec!["mm_page_alloc_extfrag".to_owned()],
