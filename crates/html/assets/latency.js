@@ -11,6 +11,7 @@ o9.sections.latency = {
     const state = { number: numbers[0], tail: false };
     const fill = () => {
       const shown = section.operations.filter((operation) => operation.number == null || operation.number === state.number);
+      shown.sort((one, other) => one.family.startsWith("fault") === other.family.startsWith("fault") ? 0 : one.family.startsWith("fault") ? -1 : 1);
       grid.replaceChildren(...shown.map((operation) => distribution(operation, page, state.tail)));
     };
     const bar = o9.el("div", { class: "bar" }, o9.legend(page.groups));
@@ -52,10 +53,10 @@ const distribution = (operation, page, tail) => {
   const top = place(1, tail);
   const options = {
     cursor: { drag: { x: true, y: false }, points: { show: false } },
-    scales: { x: { time: false, distr: 3 }, y: { range: [0, tail ? 5 : 100] } },
+    scales: { x: { time: false, distr: 3, range: (plot, min, max) => (min == null ? [operation.low, operation.high] : [min, max]) }, y: { range: [0, tail ? 5 : 100] } },
     series: [{}, ...curves.map((curve) => ({ group: curve.group, pale: curve.seed != null, width: curve.seed == null ? 2 : 1, points: { show: false } }))],
     axes: [
-      { values: (plot, splits) => splits.map((value) => (value == null ? "" : o9.shown(value, "s", 3))), space: 60 },
+      { splits: (plot, axis, min, max) => decades(min, max), filter: (plot, splits) => splits, values: (plot, splits) => splits.map((value) => o9.shown(value, "s", 3)) },
       tail ? { size: 52, splits: () => [0, 1, 2, 3, 4, 5], values: () => ["0", "90", "99", "99.9", "99.99", "all"] }
         : { size: 44, splits: () => [0, 25, 50, 75, 100] },
     ],
@@ -77,6 +78,16 @@ const distribution = (operation, page, tail) => {
   return figure;
 };
 
+// Ticks of a logarithmic axis: as many steps of each decade as have room.
+const decades = (min, max) => {
+  const span = Math.log10(max / min);
+  const steps = span > 2.5 ? (span > 7 ? [1] : [1, 3]) : span > 1.2 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
+  const splits = [];
+  for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++)
+    for (const step of steps) if (step * 10 ** power >= min && step * 10 ** power <= max) splits.push(step * 10 ** power);
+  return splits.filter((_, at) => splits.length < 12 || at % Math.ceil(splits.length / 11) === 0);
+};
+
 // Percentiles of each policy, and what the pointer reads.
 const percentiles = (operation, curves, page, readings) => {
   const rows = curves.filter((curve) => curve.seed == null).map((curve) => {
@@ -89,7 +100,7 @@ const percentiles = (operation, curves, page, readings) => {
     ];
   });
   rows.forEach(([, pointer]) => { pointer.children[1].colSpan = 2; pointer.children[2].remove(); });
-  return o9.el("div", { class: "scroll" }, o9.el("table", {},
+  return o9.el("div", { class: "scroll" }, o9.el("table", { class: "percentiles" },
     o9.el("thead", {}, o9.el("tr", {}, ...["", "samples", ...PERCENTILES].map((text) => o9.el("th", { scope: "col" }, text)))),
     o9.el("tbody", {}, ...rows.flat())));
 };
