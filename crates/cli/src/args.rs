@@ -76,6 +76,10 @@ pub(crate) struct InspectArgs {
     /// Also draw the map into a file: .png or .svg. With - it goes to standard output, as SVG, instead of the text.
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<PathBuf>,
+    /// Also write a page for a browser into a file: the map with what every pageblock holds, and the text. With - it goes to
+    /// standard output instead of the text.
+    #[arg(long, value_name = "FILE", conflicts_with = "watch")]
+    pub(crate) html: Option<PathBuf>,
     /// Redraw every SECONDS (default 2) with what changed; q ends it.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = interval,
           conflicts_with_all = ["snapshot", "json", "map", "timing"])]

@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use order9_html::about::{About, Experiment};
+use order9_html::claims::Claims;
+use order9_html::tables::Tables;
+use order9_html::{Page, Section};
 use order9_lab::{judge_claim, notes};
 use order9_record::{Inputs, Loaded, Run, read};
 use order9_report::claims::{Claim, Outcome, Verdict, parse};
@@ -18,6 +22,7 @@ use crate::args::{CompareArgs, Layout};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::{brief, is_brief, tables, with_notes};
+use crate::target::Target;
 
 /// All of it for programs.
 #[derive(Serialize)]
@@ -40,6 +45,10 @@ pub(crate) struct Stored<'a> {
 
 /// Compares all policies of all directories with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let html = args.html.as_deref().map(|path| Target::new(path, true)).transpose()?;
+    if html.as_ref().is_some_and(Target::is_output) && args.json {
+        return Err(Failure::Usage("--html - with --json: both would go to standard output".to_owned()));
+    }
     let stored = stored(&args.directories)?;
     let workload = one_workload(&stored)?;
     let titles = titles(&args.directories, &stored)?;
@@ -52,6 +61,19 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let notes = all_notes(&stored, &columns);
     let machines = machines(&stored);
     let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns, &machines)).transpose()?;
+    if let Some(target) = &html {
+        let mut sections = vec![Section::About(about(&stored, notes.clone()))];
+        let kernels = || [columns[0].0, columns[1].0];
+        sections.extend(judged.iter().map(|(claim, verdicts)| Section::Claims(Claims::of(claim, kernels(), verdicts))));
+        sections.push(Section::Tables(Tables::of(&report)));
+        let title =
+            format!("{}: {}", workload.name(), columns.iter().map(|(title, _)| *title).collect::<Vec<_>>().join(", "));
+        let subtitle = order9_lab::subtitle(&stored[0].loaded.manifest.inputs);
+        target.write(|out| Page { title, subtitle, sections, ..Page::default() }.write(out))?;
+        if target.is_output() {
+            return Ok(());
+        }
+    }
     if args.json {
         let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
         return print_json(&Json { notes: &notes, report: &report, verdicts });
@@ -69,6 +91,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
 pub(crate) fn stored(paths: &[PathBuf]) -> Result<Vec<Stored<'_>>, Failure> {
     let read = |path: &PathBuf| read(path).map_err(|error| Failure::Usage(error.to_string()));
     paths.iter().map(|path| Ok(Stored { path, loaded: read(path)? })).collect()
+}
+
+/// Inputs of the directories, with `notes`.
+pub(crate) fn about(stored: &[Stored<'_>], notes: Vec<String>) -> About {
+    About { experiments: stored.iter().map(|stored| Experiment::of(stored.path, &stored.loaded)).collect(), notes }
 }
 
 /// The columns with these titles, in the order of the titles; all where none is named.

@@ -1,15 +1,18 @@
 //! `order9 inspect`.
 
 use order9_host::available_memory;
+use order9_html::maps::Maps;
+use order9_html::{Page, Section, Text};
 use order9_report::MemoryMap;
 use order9_report::inspect::{self, Report, only_node};
 use order9_report::picture::Picture;
-use order9_report::terminal::Canvas;
+use order9_report::terminal::{Canvas, ColourDepth};
 use order9_snapshot::Snapshot;
 use order9_snapshot::census::Census;
 use order9_snapshot::classify::LayoutError;
 use order9_snapshot::inspection::Inspection;
 use order9_snapshot::limits::{self, Shortage};
+use order9_snapshot::maps::MapSeries;
 use order9_snapshot::prices::Prices;
 use order9_units::NodeId;
 
@@ -18,6 +21,7 @@ use crate::failure::Failure;
 use crate::output::{height, print_json, print_styled, width};
 use crate::picture_file::PictureFile;
 use crate::source::{self, Wish};
+use crate::target::Target;
 use crate::timing::Timing;
 use crate::watch;
 
@@ -26,6 +30,12 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     let picture = args.map.as_deref().map(PictureFile::of).transpose()?;
     if args.json && picture.as_ref().is_some_and(PictureFile::is_output) {
         return Err(Failure::Usage("--json with --map -: both would go to standard output".to_owned()));
+    }
+    let html = args.html.as_deref().map(|path| Target::new(path, true)).transpose()?;
+    if html.as_ref().is_some_and(Target::is_output)
+        && (args.json || picture.as_ref().is_some_and(PictureFile::is_output))
+    {
+        return Err(Failure::Usage("--html -: something else would go to standard output, too".to_owned()));
     }
     if let Some(interval) = args.watch {
         return watch::run(args, interval);
@@ -45,6 +55,13 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
             return Ok(());
         }
     }
+    if let Some(target) = &html {
+        target.write(|out| page(args, &view)?.write(out))?;
+        timing.phase("write the page");
+        if target.is_output() {
+            return Ok(());
+        }
+    }
     if args.json {
         return print_json(&Report::new(&view.inspection));
     }
@@ -55,6 +72,22 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
         text.push_str(&timing.text(root.as_ref(), snapshot.cost.frames));
     }
     print_styled(&text)
+}
+
+/// The map, and the text without it.
+fn page(args: &InspectArgs, view: &View) -> std::io::Result<Page> {
+    const COLUMNS: usize = 100;
+    let name = args.snapshot.as_deref().map_or_else(|| "this host".to_owned(), order9_escape::path);
+    let canvas = Canvas { width: COLUMNS, lines: 0, colour: ColourDepth::None };
+    let text = order9_escape::text(&inspect::text(&view.inspection, None, canvas)).into_owned();
+    let mut page = Page { title: format!("Memory of {name}"), ..Page::default() };
+    let mut maps = Maps::new();
+    if let Some(census) = &view.census {
+        maps.add(name, &MapSeries::of(census), Vec::new(), &mut page);
+    }
+    page.sections.extend((!maps.is_empty()).then_some(Section::Maps(maps)));
+    page.sections.push(Section::Text(Text { title: "In words".to_owned(), text }));
+    Ok(page)
 }
 
 fn draw(file: &PictureFile, view: &View) -> Result<(), Failure> {
@@ -74,6 +107,8 @@ pub(crate) fn canvas(args: &InspectArgs) -> Canvas {
 pub(crate) struct View {
     pub(crate) inspection: Inspection,
     pub(crate) map: Option<MemoryMap>,
+    /// The counts of every pageblock of the map.
+    census: Option<Census>,
 }
 
 impl View {
@@ -82,7 +117,7 @@ impl View {
         let spanned = snapshot.zones.iter().map(|zone| zone.span.len()).sum();
         Shortage::check(limits::to_analyse(spanned), available_memory())
             .map_err(|shortage| Failure::Usage(format!("analysing this map {shortage}")))?;
-        let census = match Census::of(snapshot) {
+        let mut census = match Census::of(snapshot) {
             Ok(census) => Some(census),
             Err(LayoutError::NoMap) => None,
             Err(error) => return Err(Failure::Usage(error.to_string())),
@@ -92,8 +127,9 @@ impl View {
         if let Some(node) = node.map(NodeId) {
             only_node(&mut inspection, node).map_err(|nodes| no_such_node(node, &nodes))?;
             map.iter_mut().for_each(|map| map.strips.retain(|strip| strip.node == node));
+            census.iter_mut().for_each(|census| census.zones.retain(|zone| zone.node == node));
         }
-        Ok(Self { inspection, map })
+        Ok(Self { inspection, map, census })
     }
 }
 

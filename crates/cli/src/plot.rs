@@ -3,8 +3,12 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use order9_html::latency::Latency;
+use order9_html::timeline::Timeline;
+use order9_html::worth::WorthOf;
+use order9_html::{Page, Section, groups};
 use order9_lab::{Changed, PlotChoice, Plotted, changed, distributions, plot, plot_time, worth};
-use order9_record::read;
+use order9_record::{Loaded, read};
 use order9_report::number::{count_of, grouped};
 use order9_report::plot::Size;
 use order9_report::table::Table;
@@ -14,10 +18,17 @@ use crate::args::PlotArgs;
 use crate::failure::Failure;
 use crate::output::{print, say};
 use crate::picture_file::PictureFile;
+use crate::report;
+use crate::target::Target;
 
 /// Draws metrics of a stored run, or lists those that there are.
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let choice = choice(args)?;
+    if let Some(path) = &args.html {
+        let target = Target::new(path, true)?;
+        let loaded = read(&args.directory).map_err(refused)?;
+        return report::write(&page(args, &loaded, &choice)?, &target);
+    }
     let listing = !args.cdf && args.worth.is_none() && choice.metrics.is_empty() && choice.operations.is_empty();
     if listing {
         let loaded = read(&args.directory).map_err(refused)?;
@@ -45,6 +56,27 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
     let written = format!("{notes}written to {}\n", order9_escape::path(file.name()));
     if file.is_output() { say(&notes) } else { print(&written) }
+}
+
+/// What the picture would show, or the usual panels where no metric is named.
+fn page(args: &PlotArgs, loaded: &Loaded, choice: &PlotChoice) -> Result<Page, Failure> {
+    let named = !choice.metrics.is_empty() || !choice.operations.is_empty();
+    let section = match &args.worth {
+        Some(quantity) => Some(Section::Worth(WorthOf::one(loaded, quantity).map_err(refused)?)),
+        None if args.cdf && named => Latency::chosen(loaded, choice).map_err(refused)?.map(Section::Latency),
+        None if args.cdf => Latency::of(loaded).map_err(refused)?.map(Section::Latency),
+        None if named => Some(Section::Timeline(Timeline::chosen(loaded, choice).map_err(refused)?)),
+        None => Timeline::of(loaded).map_err(refused)?.map(Section::Timeline),
+    };
+    let nothing = || Failure::file(&args.directory, "its runs have nothing of this kind to draw");
+    let inputs = &loaded.manifest.inputs;
+    Ok(Page {
+        title: inputs.workload.name.clone(),
+        subtitle: order9_lab::subtitle(inputs),
+        groups: groups(loaded, choice),
+        sections: vec![section.ok_or_else(nothing)?],
+        blobs: Vec::new(),
+    })
 }
 
 fn refused(error: impl Display) -> Failure {

@@ -1,12 +1,12 @@
 //! `order9 report`.
 
-use order9_html::about::{About, Experiment};
 use order9_html::claims::Claims;
 use order9_html::compaction::{Compaction, fallbacks};
 use order9_html::latency::Latency;
 use order9_html::maps::Maps;
 use order9_html::tables::Tables;
 use order9_html::timeline::Timeline;
+use order9_html::worth::WorthOf;
 use order9_html::{Page, Section, groups};
 use order9_lab::PlotChoice;
 use order9_record::{Loaded, read_events, read_file};
@@ -16,7 +16,7 @@ use order9_snapshot::maps;
 
 use crate::args::ReportArgs;
 use crate::compare::{
-    Column, Stored, all_notes, claim, columns, judged, layout, machines, one_workload, stored, titles,
+    Column, Stored, about, all_notes, claim, columns, judged, layout, machines, one_workload, stored, titles,
 };
 use crate::failure::Failure;
 use crate::output::print;
@@ -47,22 +47,25 @@ fn page(args: &ReportArgs) -> Result<Page, Failure> {
     let workload = one_workload(&stored)?;
     let titles = titles(&args.directories, &stored)?;
     let all = stored.iter().flat_map(|stored| columns(&stored.loaded));
-    let columns: Vec<Column<'_>> = titles.iter().map(String::as_str).zip(all).collect();
-    let report =
-        |generation| tables(layout(args.layout, !args.claims.is_empty(), &columns), workload, &columns, generation);
-    let about = About {
-        experiments: stored.iter().map(|stored| Experiment::of(stored.path, &stored.loaded)).collect(),
-        notes: all_notes(&stored, &columns),
+    let mut columns: Vec<Column<'_>> = titles.iter().map(String::as_str).zip(all).collect();
+    let report = |columns: &[Column<'_>], generation| {
+        tables(layout(args.layout, !args.claims.is_empty(), columns), workload, columns, generation)
     };
-    let mut sections = vec![Section::About(about)];
+    let mut sections = vec![Section::About(about(&stored, all_notes(&stored, &columns)))];
     for path in &args.claims {
         let claim = claim(path, workload)?;
-        let report = report(claim.generation);
+        let report = report(&columns, claim.generation);
         let (claim, verdicts) = judged(path, claim, &report, &columns, &machines(&stored))?;
         sections.push(Section::Claims(Claims::of(&claim, [columns[0].0, columns[1].0], &verdicts)));
     }
-    sections.push(Section::Tables(Tables::of(&report(Generation::default()))));
     let loaded = together(&stored, &titles);
+    let worth = WorthOf::of(&loaded).map_err(refused)?;
+    if worth.is_some() {
+        // Both whole policies; the others differ from them in one switch each.
+        columns.truncate(2);
+    }
+    sections.push(Section::Tables(Tables::of(&report(&columns, Generation::default()))));
+    sections.extend(worth.map(Section::Worth));
     sections.extend(Latency::of(&loaded).map_err(refused)?.map(Section::Latency));
     sections.extend(Timeline::of(&loaded).map_err(refused)?.map(Section::Timeline));
     let mut page = Page {

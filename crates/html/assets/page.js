@@ -34,6 +34,10 @@ o9.sections.claims = {
   },
 };
 
+o9.sections.text = {
+  draw: (section) => [o9.el("div", { class: "bar" }, o9.copier("Copy as text", () => section.text)), o9.el("pre", {}, section.text)],
+};
+
 o9.begin = async () => {
   const main = document.getElementById("main");
   const page = JSON.parse(new TextDecoder().decode(await o9.open("data")));
@@ -45,7 +49,7 @@ o9.begin = async () => {
   document.getElementById("head").append(o9.el("div", {}, o9.el("h1", {}, page.title), o9.el("div", { class: "subtitle" }, page.subtitle)), toggle);
   o9.theme.begin();
   const parts = page.sections.map((section, at) => {
-    const { title, draw } = o9.sections[section.kind];
+    const { title = section.title, draw } = o9.sections[section.kind];
     const heading = o9.el("h2", { id: `part-${at + 1}` }, title);
     const part = o9.el("section", { class: section.kind, "aria-labelledby": `part-${at + 1}` }, heading);
     return { title, part, draw: () => part.append(...draw(section, page).filter((child) => child != null)) };

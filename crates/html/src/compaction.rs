@@ -192,7 +192,14 @@ mod tests {
     use super::*;
 
     fn event(at: u64, pid: u32, name: &str, fields: &str) -> Event {
-        Event { at: Nanos::new(at), cpu: 0, comm: "kcompactd0".into(), pid, name: name.into(), fields: fields.to_owned() }
+        Event {
+            at: Nanos::new(at),
+            cpu: 0,
+            comm: "kcompactd0".into(),
+            pid,
+            name: name.into(),
+            fields: fields.to_owned(),
+        }
     }
 
     #[test]

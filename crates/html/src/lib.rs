@@ -17,11 +17,12 @@ mod pack;
 mod page;
 pub mod tables;
 pub mod timeline;
+pub mod worth;
 
 use order9_lab::PlotChoice;
 use order9_record::Loaded;
 
-pub use page::{Page, Section};
+pub use page::{Page, Section, Text};
 
 /// Policies that have a colour of their own in pictures, in their order: those that `choice` names, or the first ones.
 #[must_use]

@@ -12,6 +12,7 @@ use crate::maps::Maps;
 use crate::pack::packed;
 use crate::tables::Tables;
 use crate::timeline::Timeline;
+use crate::worth::WorthOf;
 
 /// All that a page shows, from top to bottom.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -47,10 +48,23 @@ pub enum Section {
     Maps(Maps),
     /// Compaction by its recorded events.
     Compaction(Compaction),
+    /// Worth of the switches of an ablation.
+    Worth(WorthOf),
+    /// A text as a terminal shows it.
+    Text(Text),
+}
+
+/// A part of plain text.
+#[derive(Clone, Debug, Serialize)]
+pub struct Text {
+    /// Heading of the part.
+    pub title: String,
+    /// The text, with lines as they are.
+    pub text: String,
 }
 
 /// Programs of the page, in the order in which they need each other.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     include_str!("../assets/uplot/uplot.min.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/chart.js"),
@@ -60,6 +74,7 @@ const PROGRAMS: [&str; 10] = [
     include_str!("../assets/series.js"),
     include_str!("../assets/map.js"),
     include_str!("../assets/compaction.js"),
+    include_str!("../assets/worth.js"),
     include_str!("../assets/page.js"),
 ];
 const STYLES: [&str; 2] = [include_str!("../assets/uplot/uplot.min.css"), include_str!("../assets/page.css")];

@@ -37,7 +37,13 @@ pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Ma
         memory: record::Memory::Live,
         cmdline: String::new(),
         settings: plan.settings.clone(),
-        recorded: record::Recorded { every: plan.sample_every, finely: false, events: Vec::new(), maps: None, check_every: 0 },
+        recorded: record::Recorded {
+            every: plan.sample_every,
+            finely: false,
+            events: Vec::new(),
+            maps: None,
+            check_every: 0,
+        },
         policies: titles.iter().map(policy).collect(),
     }
 }

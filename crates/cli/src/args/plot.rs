@@ -27,6 +27,9 @@ pub(crate) struct PlotArgs {
     /// or the growth of this counter.
     #[arg(long, value_name = "OPERATION|COUNTER", conflicts_with_all = ["metrics", "operations", "cdf", "policies", "seeds", "from", "to", "height"])]
     pub(crate) worth: Option<String>,
+    /// Write a page for a browser, where values can be read under the pointer, instead of a picture.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "width", "height"])]
+    pub(crate) html: Option<PathBuf>,
     /// The picture: .svg, .png, or - for SVG on standard output. [default: DIR.svg, beside the directory]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

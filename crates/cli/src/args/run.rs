@@ -170,6 +170,10 @@ pub(crate) struct CompareArgs {
     /// Also judge every statement of a published claim; its two kernels are the first two columns.
     #[arg(long, value_name = "FILE")]
     pub(crate) claim: Option<PathBuf>,
+    /// Also write the tables and verdicts as a page for a browser into a file. With - it goes to standard output instead of the
+    /// text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
