@@ -308,7 +308,10 @@ class MapCanvas {
     for (const { zone, row, rows } of this.zones) {
       const top = this.y + row * scale;
       if (top > this.height || top + rows * scale < 0) continue;
-      ctx.drawImage(this.texture(zone, per), this.x, top, width, rows * scale);
+      // Only what is seen, in whole pixels of the texture.
+      const [left, right] = [Math.max(0, Math.floor(-this.x / scale)), Math.min(this.columns, Math.ceil((this.width - this.x) / scale))];
+      const [first, last] = [Math.max(0, Math.floor(-top / scale)), Math.min(rows, Math.ceil((this.height - top) / scale))];
+      ctx.drawImage(this.texture(zone, per), left, first, right - left, last - first, this.x + left * scale, top + first * scale, (right - left) * scale, (last - first) * scale);
     }
     if (scale >= GAP_FROM && per === 1) this.grid(ctx);
     if (this.view.showMarks) this.drawMarks(ctx);
@@ -341,8 +344,8 @@ class MapCanvas {
       for (let at = 0; at < zone.blocks; at += per) {
         const end = Math.min(at + per, zone.blocks);
         for (let block = at; block < end; block++) owed[looks[zone.from + block]]++;
-        let most = 0;
-        for (let look = 1; look < 256; look++) if (owed[look] >= owed[most]) most = look;
+        let most = SAME;
+        for (let look = 0; look <= HOLE; look++) if (owed[look] >= owed[most]) most = look;
         owed[most] -= end - at;
         pixels.fill(colours[most], lead + at, lead + end);
       }

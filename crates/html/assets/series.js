@@ -57,14 +57,14 @@ const unpacked = (bytes) => {
     for (let run = 0; run < count; run++) {
       const start = end + number();
       const length = number() + 1;
-      const block = number();
+      const block = blocks.length - number();
       runs.set([start, length, block], 3 * run);
       end = start + length;
       // What a new block holds is looked at when the pointer is over it.
       if (block === blocks.length) {
         blocks.push(at);
         number();
-        for (let classes = number(); classes > 0; classes--) { number(); number(); }
+        for (let numbers = 2 * number() - 1; numbers > 0; numbers--) number();
       }
     }
     changes.push(runs);
@@ -72,7 +72,14 @@ const unpacked = (bytes) => {
   const block = (place) => {
     at = blocks[place];
     const migratetype = number();
-    return { migratetype, frames: Array.from({ length: number() }, () => [number(), number()]) };
+    const classes = Array.from({ length: number() }, number);
+    let left = 512;
+    const frames = classes.map((kind, nth) => {
+      const count = nth === classes.length - 1 ? left : number();
+      left -= count;
+      return [kind, count];
+    });
+    return { migratetype, frames };
   };
   return { zones, total, changes, block };
 };

@@ -4,6 +4,7 @@
 mod ablate;
 mod bad_input;
 mod bench;
+mod browser;
 mod capture;
 mod cases;
 mod compare;
@@ -23,6 +24,7 @@ mod policies;
 mod record;
 mod repeat;
 mod replay;
+mod report;
 mod resume;
 mod run;
 mod run_refusals;

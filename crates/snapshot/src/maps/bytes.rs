@@ -2,8 +2,9 @@
 //!
 //! 1. Number of zones; of each: node, number of its kind, first pageblock, number of pageblocks.
 //! 2. Number of maps; of each: nanoseconds since the one before, number of runs. Of each run: pageblocks since the end of the
-//!    run before, length less one, place of its block in the table. A place one past the end of the table adds a block there,
-//!    which follows: number of its migratetype, number of classes, and of each the number of the class and of its frames.
+//!    run before, length less one, and how many blocks the table had gained since its block: 0 adds a block to the table, which
+//!    follows: number of its migratetype, number of classes, the number of each class, and the number of frames of each but the
+//!    last, which has the rest of 512.
 
 use order9_units::{Migratetype, Nanos, NodeId, PAGEBLOCK_PAGES, ZoneKind};
 
@@ -74,7 +75,7 @@ impl MapSeries {
             for run in &map.runs {
                 number(&mut out, u64::from(run.start - end));
                 number(&mut out, u64::from(run.length - 1));
-                number(&mut out, u64::from(run.block));
+                number(&mut out, u64::from(known - run.block));
                 end = run.start + run.length;
                 if run.block == known {
                     block(&mut out, &self.blocks[known as usize]);
@@ -133,11 +134,10 @@ fn number(out: &mut Vec<u8>, mut value: u64) {
 fn block(out: &mut Vec<u8>, block: &Block) {
     let held = FrameClass::ALL.into_iter().filter(|class| block.summary.count(*class) > 0);
     number(out, block.migratetype.index() as u64);
-    number(out, held.clone().count() as u64);
-    for class in held {
-        number(out, class.index() as u64);
-        number(out, u64::from(block.summary.count(class)));
-    }
+    let classes = held.clone().count();
+    number(out, classes as u64);
+    held.clone().for_each(|class| number(out, class.index() as u64));
+    held.take(classes - 1).for_each(|class| number(out, u64::from(block.summary.count(class))));
 }
 
 struct Input<'a> {
@@ -183,7 +183,7 @@ impl Input<'_> {
                 return Err(wrong("the end of a run", end + skipped + length, "a pageblock of a zone"));
             }
             let known = series.blocks.len() as u64;
-            let block = self.number("a block", 0, known, "one of the table, or the next")? as u32;
+            let block = (known - self.number("a block", 0, known, "one of the table, or the next")?) as u32;
             if u64::from(block) == known {
                 let new = self.block()?;
                 if series.place_of(new) != block {
@@ -202,17 +202,20 @@ impl Input<'_> {
         let migratetype = self.number("a migratetype", 0, Migratetype::ALL.len() as u64 - 1, "one of Linux'")? as usize;
         let held = self.number("the number of classes", 1, FrameClass::COUNT as u64, "1 to 25")?;
         let mut counts = [0_u16; FrameClass::COUNT];
-        for _ in 0..held {
-            let class = self.number("a class", 0, FrameClass::COUNT as u64 - 1, "0 to 24")? as usize;
-            let frames = self.number("the frames of a class", 1, PAGEBLOCK_PAGES.get(), "1 to 512")?;
-            if counts[class] > 0 {
-                return Err(wrong("a class", class as u64, "each class once"));
-            }
-            counts[class] = frames as u16;
+        let class = |input: &mut Self| input.number("a class", 0, FrameClass::COUNT as u64 - 1, "0 to 24");
+        let classes = (0..held).map(|_| class(self)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(pair) = classes.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(wrong("a class", pair[1], "classes in ascending order"));
         }
-        let sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-        if sum != PAGEBLOCK_PAGES.get() {
-            return Err(wrong("the frames of a block", sum, "512"));
+        let mut left = PAGEBLOCK_PAGES.get();
+        for (nth, &class) in (1..).zip(&classes) {
+            let frames = if nth == held {
+                left
+            } else {
+                self.number("the frames of a class", 1, left - 1, "1 to what is left of 512, less one")?
+            };
+            counts[class as usize] = frames as u16;
+            left -= frames;
         }
         Ok(Block { migratetype: Migratetype::ALL[migratetype], summary: BlockSummary::new(counts) })
     }
