@@ -23,7 +23,10 @@ class MapView {
     this.opened = new Map();
     const two = section.series.length > 1;
     this.left = 0;
-    this.right = two ? section.series.length - 1 : 0;
+    // The first run of another policy, or else the next one.
+    const policy = (one) => one.name.split(", seed")[0];
+    const other = section.series.findIndex((one) => policy(one) !== policy(section.series[0]));
+    this.right = two ? Math.max(other, 1) : 0;
     this.mode = two ? "two" : "one";
     this.at = 0;
     this.cursor = null;
@@ -240,7 +243,7 @@ class MapCanvas {
       return placed;
     });
     this.columns = columns;
-    this.rows = row;
+    this.rows = row - Math.max(1, Math.round(columns / 90));
     this.zones = zones;
   }
 
