@@ -58,7 +58,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     if file.is_output() { say(&notes) } else { print(&written) }
 }
 
-/// What the picture would show, or the usual panels where no metric is named.
+/// A page with the panels of the picture, or the usual ones where no metric is named.
 fn page(args: &PlotArgs, loaded: &Loaded, choice: &PlotChoice) -> Result<Page, Failure> {
     let named = !choice.metrics.is_empty() || !choice.operations.is_empty();
     let section = match &args.worth {

@@ -12,6 +12,8 @@ use serde::Serialize;
 use crate::Page;
 use crate::compaction::Fallback;
 
+const _: () = assert!(Look::Hole.index() == 14 && Look::COUNT == 15, "assets/canvas.js has this number");
+
 /// Maps of one or several runs of one machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Maps {

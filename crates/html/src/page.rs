@@ -64,7 +64,7 @@ pub struct Text {
 }
 
 /// Programs of the page, in the order in which they need each other.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 12] = [
     include_str!("../assets/uplot/uplot.min.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/chart.js"),
@@ -72,6 +72,7 @@ const PROGRAMS: [&str; 11] = [
     include_str!("../assets/latency.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/series.js"),
+    include_str!("../assets/canvas.js"),
     include_str!("../assets/map.js"),
     include_str!("../assets/compaction.js"),
     include_str!("../assets/worth.js"),

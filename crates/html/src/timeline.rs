@@ -3,8 +3,6 @@
 //! Every value comes from the metrics that `order9 plot` draws. A long line is thinned to the least and the greatest of each
 //! part of it, so that no extreme value is lost.
 
-use std::collections::BTreeMap;
-
 use order9_lab::{PlotChoice, PlotError, changed, plot};
 use order9_record::Loaded;
 use order9_report::plot::{Line, Metric, Panel as PlotPanel, Quantity, Style, Unit};
@@ -217,20 +215,20 @@ fn thinned(points: &[(Nanos, f64)]) -> Vec<(Nanos, f64)> {
     if points.len() <= POINTS_MAX {
         return points.to_vec();
     }
-    let part = points.len().div_ceil(POINTS_MAX / 2);
+    let length = points.len().div_ceil(POINTS_MAX / 2);
     let mut kept = Vec::with_capacity(POINTS_MAX);
-    for (at, part_points) in points.chunks(part).enumerate() {
-        let order: BTreeMap<usize, ()> = {
-            let by = |pick: fn(std::cmp::Ordering) -> bool| {
-                let values = part_points.iter().enumerate().filter(|(_, (_, value))| value.is_finite());
-                values.reduce(|best, next| if pick(next.1.1.total_cmp(&best.1.1)) { next } else { best })
-            };
-            let ends = [by(std::cmp::Ordering::is_lt), by(std::cmp::Ordering::is_gt)];
-            ends.into_iter().flatten().map(|(place, _)| (at * part + place, ())).collect()
-        };
-        // A gap stays a gap.
-        let places = if order.is_empty() { vec![at * part] } else { order.into_keys().collect() };
-        kept.extend(places.into_iter().map(|place| points[place]));
+    for part in points.chunks(length) {
+        let finite = || part.iter().enumerate().filter(|(_, (_, value))| value.is_finite());
+        let least = finite().min_by(|one, other| one.1.1.total_cmp(&other.1.1));
+        let most = finite().max_by(|one, other| one.1.1.total_cmp(&other.1.1));
+        let mut places: Vec<usize> = least.into_iter().chain(most).map(|(place, _)| place).collect();
+        if places.is_empty() {
+            // A gap stays a gap.
+            places.push(0);
+        }
+        places.sort_unstable();
+        places.dedup();
+        kept.extend(places.into_iter().map(|place| part[place]));
     }
     kept
 }

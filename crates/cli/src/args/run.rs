@@ -62,7 +62,7 @@ pub(crate) struct RunArgs {
     pub(crate) events: Vec<String>,
     /// Also store maps of memory, one for each of these intervals, which `order9 report` shows over time. A map is taken when
     /// counters are read. [default: none]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", requires = "output", allow_hyphen_values = true)]
     pub(crate) maps: Option<String>,
     /// Check all laws of the engine and the content of all pages after every N steps: slow. [default: 0, never]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]

@@ -162,7 +162,7 @@ fn what_makes_no_page_is_said() {
     let refusal = |line: &str| order9_line(line, folder.path()).refusal().to_owned();
     assert!(refusal("report {}/none -o {}/page.html").contains("none"));
     assert!(refusal("report {}/a -o {}").contains("is a directory, expected a file to write"));
-    assert!(refusal("run idle --maps never").contains("expected a length of time such as \"10s\""));
+    assert!(refusal("run idle --maps never -o {}/b").contains("expected a length of time such as \"10s\""));
     assert!(refusal("plot {}/a nr_fre_pages --html {}/page.html").contains("did you mean"));
     assert!(!folder.path().join("page.html").exists());
 }
