@@ -46,7 +46,7 @@ const traced = (run, timed) => {
     readout.textContent = `${o9.time(effort.begin)}, ${effort.task}, ${effort.is_sync ? "sync" : "async"}: moved ${o9.grouped(effort.moved)} pages, ${o9.grouped(effort.failed)} failed, ` +
       `took ${o9.shown(effort.end - effort.begin, "s", 3)}, ended ${effort.status.replaceAll("_", " ")}; scanner of pages to move ${(effort.migrate[0] / GIB).toFixed(2)} → ${(effort.migrate[1] / GIB).toFixed(2)} GiB, of free pages ${(effort.free[0] / GIB).toFixed(2)} → ${(effort.free[1] / GIB).toFixed(2)} GiB`;
   };
-  const axis = { values: (plot, splits) => splits.map((value) => (value == null ? "" : timed ? timeLabel(value, xs[order[order.length - 1]]) : "no. " + value)), size: 30 };
+  const axis = { values: (plot, splits) => splits.map((value) => (value == null ? "" : timed ? timeLabel(value, xs[order[order.length - 1]]) : Number.isInteger(value) ? "no. " + value : "")), size: 30 };
   const lines = (title, unit, series, data, height, range) => {
     const host = o9.el("div", { class: "plot", role: "img", "aria-label": words });
     o9.lazy.add(host, () => o9.chart(host, { height, data, options: {
@@ -61,7 +61,7 @@ const traced = (run, timed) => {
   return [
     readout,
     o9.el("div", { class: "legend" }, o9.el("span", {}, o9.swatch(0), "scanner for pages to move"), o9.el("span", {}, o9.swatch(1), "scanner for free pages")),
-    lines("Scanners", "GiB of the address", [scanner(0), scanner(1)],
+    lines("Scanners", "address in GiB", [scanner(0), scanner(1)],
       [sorted(xs), sorted(gapped((effort) => effort.migrate.map((pfn) => pfn / GIB))), sorted(gapped((effort) => effort.free.map((pfn) => pfn / GIB)))], 260, () => [low / GIB, high / GIB]),
     lines("Moved", "pages in a run of compaction", [{ group: 2, paths: uPlot.paths.bars({ size: [0.9, 4] }), points: { show: true, size: 4 } }],
       [moved.map(([x]) => x), moved.map(([, pages]) => pages)], 130, (plot, min, max) => [0, Math.max(1, max * 1.06)]),

@@ -81,6 +81,13 @@ const distribution = (operation, page, tail) => {
 // Ticks of a logarithmic axis: as many steps of each decade as have room.
 const decades = (min, max) => {
   const span = Math.log10(max / min);
+  if (span < 0.5) {
+    const rough = (max - min) / 5;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * [1, 2, 5, 10].find((times) => times * power >= rough);
+    const first = Math.ceil(min / step);
+    return Array.from({ length: Math.floor(max / step) - first + 1 }, (_, at) => (first + at) * step);
+  }
   const steps = span > 2.5 ? (span > 7 ? [1] : [1, 3]) : span > 1.2 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
   const splits = [];
   for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++)

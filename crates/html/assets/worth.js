@@ -31,7 +31,7 @@ const worth = (quantity) => {
   const height = shown.length * row + 10;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "worth", "aria-label": `Change of ${quantity.name} by each switch; the table below has the numbers` });
   picture.append(svg("line", { x1: x(0), x2: x(0), y1: 0, y2: height, class: "zero" }));
-  const percent = (change) => (change > 0 ? "+" : "") + digits(change, 3) + " %";
+  const percent = (change) => change === 0 ? "0" : Math.abs(change) < 0.05 ? "~0 %" : (change > 0 ? "+" : "") + change.toFixed(Math.abs(change) < 9.95 ? 1 : 0) + " %";
   shown.forEach(({ name, changes }, at) => {
     picture.append(svg("text", { x: names, y: at * row + 19, "text-anchor": "end", class: "switch" }, name));
     changes.forEach((own, kind) => {
