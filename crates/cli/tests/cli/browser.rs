@@ -62,21 +62,21 @@ impl Browser {
             complaints: Vec::new(),
             _profile: profile,
         };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
-        let attached = browser.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}))["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", &json!({"targetId": target, "flatten": true}));
         browser.session = attached["sessionId"].clone();
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         let feature = json!([{"name": "prefers-color-scheme", "value": theme}]);
-        browser.call("Emulation.setEmulatedMedia", json!({"features": feature}));
-        browser.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+        browser.call("Emulation.setEmulatedMedia", &json!({"features": feature}));
+        browser.call("Page.navigate", &json!({"url": format!("file://{}", page.display())}));
         browser.until("document.documentElement && document.documentElement.dataset.ready === 'yes'");
         Some(browser)
     }
 
     /// Calls a method and returns its result.
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if !self.session.is_null() {
@@ -112,7 +112,7 @@ impl Browser {
     /// Value of an expression of JavaScript, after its promise where it is one.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
-        let answer = self.call("Runtime.evaluate", params);
+        let answer = self.call("Runtime.evaluate", &params);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
@@ -140,7 +140,7 @@ impl Browser {
         ));
         for offset in [0.0, 1.0] {
             let (x, y) = (place[0].as_f64().unwrap_or(0.0) + offset, place[1].as_f64().unwrap_or(0.0));
-            self.call("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y}));
+            self.call("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y}));
         }
     }
 
@@ -148,7 +148,7 @@ impl Browser {
     pub(crate) fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             let text = if kind == "keyDown" && key.chars().count() == 1 { key } else { "" };
-            self.call("Input.dispatchKeyEvent", json!({"type": kind, "key": key, "text": text}));
+            self.call("Input.dispatchKeyEvent", &json!({"type": kind, "key": key, "text": text}));
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::support::folder_with_machine;
 
 const LINE: &str = "run usemem --machine ./tiny.toml --param size=64M --param loops=1 --param iterations=2 --threads 1,2 \
-                    --policy linux-5.0 --policy linux-5.1 --seeds 20 --events mm_page_alloc_extfrag --jobs 1 -o d";
+                    --policy linux-5.0 --policy linux-5.1 --seeds 20 --events mm_page_alloc_extfrag --maps 1s --jobs 1 -o d";
 
 fn order9(folder: &Path, more: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_order9"));
