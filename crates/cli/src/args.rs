@@ -18,7 +18,7 @@ mod run;
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
-pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
+pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, TableFormat, WorkloadsArgs, WorkloadsCommand};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
 /// rest.

@@ -9,12 +9,13 @@ use order9_record::{Inputs, Loaded, Run, read};
 use order9_report::claims::{Claim, Outcome, Verdict, parse};
 use order9_report::compare::Report;
 use order9_report::compare::text::Fit;
+use order9_report::compare::{csv, latex, markdown};
 use order9_report::stats::Generation;
 use order9_toml::{nearest, proposal, shown};
 use order9_workloads::Workload;
 use serde::Serialize;
 
-use crate::args::{CompareArgs, Layout};
+use crate::args::{CompareArgs, Layout, TableFormat};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::{brief, is_brief, tables, with_notes};
@@ -40,6 +41,7 @@ struct Stored<'a> {
 
 /// Compares all policies of all directories with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    check_format(args)?;
     let stored = args.directories.iter().map(|path| {
         let loaded = read(path).map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(Stored { path, loaded })
@@ -56,17 +58,37 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let notes = all_notes(&stored, &columns);
     let machines = machines(&stored);
     let judged = claim.map(|(path, claim)| judged(path, claim, &report, &columns, &machines)).transpose()?;
-    if args.json {
-        let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
-        return print_json(&Json { notes: &notes, report: &report, verdicts });
-    }
     let kernels: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
-    let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &kernels, &verdicts)).unwrap_or_default();
-    if is_brief(&args.shown) {
-        let counts: String = verdicts.lines().skip(1).take(2).map(|line| format!("{line}\n")).collect();
-        return print(&brief(|lines| report.to_brief(lines), &notes, &counts));
+    let verdicts =
+        || judged.as_ref().map(|(claim, verdicts)| verdict_text(claim, &kernels, verdicts)).unwrap_or_default();
+    match if args.json { TableFormat::Json } else { args.format } {
+        TableFormat::Json => {
+            let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
+            print_json(&Json { notes: &notes, report: &report, verdicts })
+        }
+        TableFormat::Csv => print(&csv::draw(&report)),
+        TableFormat::Markdown => print(&markdown::draw(&report, &notes)),
+        TableFormat::Latex => print(&latex::draw(&report, &notes)),
+        TableFormat::Text if is_brief(&args.shown) => {
+            let counts: String = verdicts().lines().skip(1).take(2).map(|line| format!("{line}\n")).collect();
+            print(&brief(|lines| report.to_brief(lines), &notes, &counts))
+        }
+        TableFormat::Text => print(&format!("{}{}", with_notes(&report.to_text(Fit::Widened), &notes), verdicts())),
     }
-    print(&format!("{}{verdicts}", with_notes(&report.to_text(Fit::Widened), &notes)))
+}
+
+/// Refuses forms of the tables that would leave out what was asked for beside them.
+fn check_format(args: &CompareArgs) -> Result<(), Failure> {
+    let is_drawn = matches!(args.format, TableFormat::Markdown | TableFormat::Latex | TableFormat::Csv);
+    let refused = |option| {
+        let expected = "--format text or json";
+        Err(Failure::Usage(format!("{option} cannot be used with this --format: expected {expected}")))
+    };
+    match args.claim {
+        Some(_) if is_drawn => refused("--claim"),
+        _ if args.shown.brief && args.format != TableFormat::Text => refused("--brief"),
+        _ => Ok(()),
+    }
 }
 
 /// The columns with these titles, in the order of the titles; all where none is named.

@@ -20,7 +20,7 @@ mod monitors;
 mod partial;
 mod read;
 mod run;
-mod table;
+pub mod table;
 mod tables;
 
 pub use check::Problem;
@@ -34,7 +34,7 @@ pub use manifest::{
 };
 pub use monitors::Monitors;
 pub use partial::{Begin, Kept, Partial};
-pub use read::{Loaded, read, read_manifest};
+pub use read::{Loaded, read, read_events, read_manifest};
 pub use run::{
     Durations, Event, Monitor, Operation, OperationId, Outcome, ProcFile, Reading, Run, Sample, Traces, Unit,
 };

@@ -14,7 +14,7 @@ use crate::counters::RESERVED;
 use crate::manifest::{Cell, Manifest};
 use crate::table::{Group, TableReader};
 use crate::tables::{COUNTERS, EDGES, LATENCIES, MEANINGS};
-use crate::{Counter, Counters, Digest, OperationId, Phase, ReadError, Run, Sample, Traces};
+use crate::{Counter, Counters, Digest, Event, OperationId, Phase, ReadError, Run, Sample, Traces, ftrace};
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest.toml";
@@ -76,6 +76,17 @@ pub fn read(directory: &Path) -> Result<Loaded, ReadError> {
     }
     check(&runs).map_err(|problem| ReadError::Table { file: directory.to_owned(), problem })?;
     Ok(Loaded { manifest, runs })
+}
+
+/// Reads the events of a cell of `manifest`, which is that of `directory`. Times are whole microseconds.
+///
+/// # Errors
+///
+/// A trace file that is missing, damaged or no trace.
+pub fn read_events(directory: &Path, manifest: &Manifest, cell: &Cell) -> Result<Vec<Event>, ReadError> {
+    let name = ftrace::path(&cell.policy, cell.seed);
+    let bytes = verified(manifest, directory, &name)?;
+    ftrace::read(&bytes).map_err(|problem| ReadError::Table { file: directory.join(name), problem })
 }
 
 /// Moves the rows of one row group into their run.

@@ -46,6 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("referee", &["units", "host", "live", "calibrate", "record", "snapshot"]),
     ("record", &["units", "escape"]),
     ("report", &["units", "snapshot", "escape"]),
+    ("export", &["units", "record", "report", "snapshot"]),
     ("testkit", &["units", "mm", "procfs"]),
     (
         "cli",
@@ -53,6 +54,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "toml",
             "units",
             "escape",
+            "export",
             "mm",
             "procfs",
             "machine",
