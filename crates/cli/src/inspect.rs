@@ -1,5 +1,8 @@
 //! `order9 inspect`.
 
+use std::path::Path;
+
+use order9_export::prometheus;
 use order9_host::available_memory;
 use order9_report::MemoryMap;
 use order9_report::inspect::{self, Report, only_node};
@@ -15,9 +18,10 @@ use order9_units::NodeId;
 
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::output::{height, print_json, print_styled, width};
+use crate::output::{height, print, print_json, print_styled, width};
 use crate::picture_file::PictureFile;
 use crate::source::{self, Wish};
+use crate::target::Target;
 use crate::timing::Timing;
 use crate::watch;
 
@@ -45,6 +49,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
             return Ok(());
         }
     }
+    if args.prometheus {
+        return gauges(args.textfile.as_deref(), &view);
+    }
     if args.json {
         return print_json(&Report::new(&view.inspection));
     }
@@ -55,6 +62,16 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
         text.push_str(&timing.text(root.as_ref(), snapshot.cost.frames));
     }
     print_styled(&text)
+}
+
+/// Prints gauges, or writes them where a collector looks for them: a reader never sees half of the file.
+fn gauges(textfile: Option<&Path>, view: &View) -> Result<(), Failure> {
+    let text = prometheus::text(&view.inspection);
+    let Some(folder) = textfile else { return print(&text) };
+    if !folder.is_dir() {
+        return Err(Failure::file(folder, "is no directory, expected that of the textfile collector"));
+    }
+    Target::new(&folder.join("order9.prom"), true)?.write(|out| out.write_all(text.as_bytes())).map(drop)
 }
 
 fn draw(file: &PictureFile, view: &View) -> Result<(), Failure> {
