@@ -173,9 +173,9 @@ fn charts(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
 
 fn mmtests_files(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
     let folder = Folder::new(&args.output)?;
-    let files = mmtests::files(loaded);
+    let files = mmtests::files(loaded).map_err(refused)?;
     for (name, content) in &files {
-        folder.file(name, |out| out.write_all(content.as_bytes()))?;
+        folder.file(name, |out| out.write_all(content))?;
     }
     folder.finish()?;
     written(&args.output, &format!(": {}", order9_report::number::count_of(files.len() as u64, "file")))

@@ -42,7 +42,7 @@ pub(crate) enum ExportFormat {
     Perfetto,
     /// Charts with their data, for notebooks and papers.
     VegaLite,
-    /// Results as JSON of mmtests.
+    /// JSON of mmtests, and logs of faults where its report scripts look for them.
     Mmtests,
 }
 

@@ -9,6 +9,7 @@ mod cases;
 mod compare;
 mod cpus;
 mod escapes;
+mod export;
 mod forge;
 mod golden;
 mod guests;

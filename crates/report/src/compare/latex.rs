@@ -17,19 +17,24 @@ pub fn draw(report: &Report, notes: &[String]) -> String {
 const BOLD_MARK: &str = "\\textbf{x.xx\\%}";
 
 fn table(sheet: &Sheet) -> String {
-    // A column for each value and its change, so that numbers stand below each other.
-    let columns = "rr".repeat(sheet.titles.len());
-    let titles = sheet.titles.iter().map(|title| format!(" & \\multicolumn{{2}}{{r}}{{{}}}", text(title)));
-    let titles: String = titles.collect();
+    // A column of its own for changes, so that numbers stand below each other.
+    let compared = sheet.rows.iter().flat_map(|row| &row.cells).any(|cell| !cell.change.is_empty());
+    let span = if compared { 2 } else { 1 };
+    let columns = "r".repeat(span * sheet.titles.len());
+    let title = |title: &String| match compared {
+        true => format!(" & \\multicolumn{{2}}{{r}}{{{}}}", text(title)),
+        false => format!(" & {}", text(title)),
+    };
+    let titles: String = sheet.titles.iter().map(title).collect();
     let rows = sheet.rows.iter().map(|row| {
-        let cells: String = row.cells.iter().map(cell).collect();
+        let cells: String = row.cells.iter().map(|of| cell(of, compared)).collect();
         format!("{} & {}{cells} \\\\\n", text(&row.label), text(row.unit))
     });
     let rows: String = rows.collect();
     let heading = match sheet.heading.as_str() {
         "" => String::new(),
         heading => {
-            let all = 2 + 2 * sheet.titles.len();
+            let all = 2 + span * sheet.titles.len();
             format!("\\multicolumn{{{all}}}{{@{{}}l}}{{\\bfseries {}}} \\\\\n", text(heading))
         }
     };
@@ -39,10 +44,14 @@ fn table(sheet: &Sheet) -> String {
     )
 }
 
-fn cell(cell: &SheetCell) -> String {
+fn cell(cell: &SheetCell, compared: bool) -> String {
+    let value = text(&cell.value);
     let change = text(&cell.change);
-    let change = if cell.significant { format!("\\textbf{{{change}}}") } else { change };
-    format!(" & {} & {change}", text(&cell.value))
+    match (compared, cell.significant) {
+        (false, _) => format!(" & {value}"),
+        (true, false) => format!(" & {value} & {change}"),
+        (true, true) => format!(" & {value} & \\textbf{{{change}}}"),
+    }
 }
 
 /// A sentence, whose mark is LaTeX already.
