@@ -52,7 +52,7 @@ struct Iteration {
 /// measure faults of base and huge pages.
 ///
 /// # Errors
-/// None that memory does not have.
+/// Compression that fails, which it does not in memory.
 pub fn files(loaded: &Loaded) -> io::Result<Vec<(String, Vec<u8>)>> {
     let bench = &loaded.manifest.inputs.workload.name;
     let policies: BTreeSet<&str> = loaded.runs.iter().map(|run| run.policy.as_str()).collect();

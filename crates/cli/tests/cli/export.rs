@@ -82,7 +82,7 @@ fn wrong_words_and_taken_places_are_refused() {
     let snapshot = bundled("host-fresh.o9snap");
     let snapshot = snapshot.to_str().expect("a UTF-8 path");
     for (line, expected) in [
-        ("export {}/run --to cvs -o {}/x", "a similar value exists: 'csv'"),
+        ("export {}/run --to parqet -o {}/x", "a similar value exists: 'parquet'"),
         ("export {}/run --to csv --table sampels -o -", "events; did you mean samples?"),
         ("export {}/run --to perfetto --table samples -o {}/x", "--table is for tables: expected --to csv"),
         ("export {}/run --to csv --policy linux-5.1 -o {}/x", "the run has none; expected linux-5.0, linux-6.18"),
@@ -173,8 +173,8 @@ fn a_timeline_shows_who_ran_on_which_cpu() {
     // Times of events are cut to microseconds, and those after the last reading are in no counter.
     assert!(on_cpus.abs_diff(busy) < busy / 50, "{on_cpus} ns on CPUs, {busy} ns busy: {sums:?}");
     assert!(sums.keys().any(|name| name == "linux-6.18, seed 1 / phases"), "{sums:?}");
-    let again = order9_line("export {}/run --to perfetto -o -", folder.path());
-    assert_eq!(again.status, 0, "{}", again.stderr);
+    order9_line("export {}/run --to perfetto -o {}/again.pftrace", folder.path()).success();
+    assert!(fs::read(folder.path().join("again.pftrace")).expect("a trace") == bytes, "equal runs give equal bytes");
     perfetto_reads(&path);
 }
 
@@ -307,4 +307,26 @@ for (const file of fs.readdirSync(process.argv[2])) {
         Some((ok, said)) => assert!(ok, "{said}"),
         None => skipped("vega-lite compiles charts", "there is no node"),
     }
+}
+
+#[test]
+fn the_dashboard_is_one_by_the_types_of_grafana() {
+    let Some(modules) = std::env::var_os("GRAFANA_MODULES").map(PathBuf::from) else {
+        let why = "GRAFANA_MODULES names no node_modules with @grafana/schema and typescript";
+        return skipped("types of Grafana check the dashboard", why);
+    };
+    // Beside the modules, where their types are looked for.
+    let folder = tempfile::tempdir_in(modules.parent().expect("it is in a folder")).expect("a temporary directory");
+    let dashboard = fs::read_to_string(contrib("grafana/order9.json")).expect("a dashboard");
+    // An enumeration is no text for TypeScript, though it is one in the file.
+    let dashboard = dashboard.replace("\"absolute\"", "ThresholdsMode.Absolute");
+    let imports = "import { type Dashboard, ThresholdsMode } from '@grafana/schema';\n";
+    let file = folder.path().join("dashboard.ts");
+    fs::write(&file, format!("{imports}export const dashboard: Dashboard = {dashboard};\n")).expect("a file");
+    let compiler = modules.join(".bin/tsc");
+    let options = "--noEmit --strict --skipLibCheck --moduleResolution bundler --module esnext";
+    let mut arguments: Vec<&str> = options.split(' ').collect();
+    arguments.push(file.to_str().expect("a UTF-8 path"));
+    let checked = tool(compiler.to_str().expect("a UTF-8 path"), &arguments, "");
+    assert_eq!(checked, Some((true, String::new())));
 }

@@ -93,7 +93,7 @@ pub struct TrackEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
 #[repr(i32)]
 pub enum EventType {
-    /// None.
+    /// No kind of event.
     Unspecified = 0,
     /// A slice begins.
     SliceBegin = 1,
