@@ -107,7 +107,7 @@ impl Building {
             "mm_vmscan_kswapd_wake" => self.begin(Track::Daemon(format!("kswapd{}", node())), "kswapd", event),
             "mm_vmscan_kswapd_sleep" => self.end(&Track::Daemon(format!("kswapd{}", node())), event),
             "mm_compaction_kcompactd_wake" => {
-                self.begin(Track::Daemon(format!("kcompactd{}", node())), "kcompactd", event)
+                self.begin(Track::Daemon(format!("kcompactd{}", node())), "kcompactd", event);
             }
             "mm_compaction_kcompactd_sleep" => self.end(&Track::Daemon(format!("kcompactd{}", node())), event),
             "mm_compaction_begin" => self.begin(task("compaction"), "compaction", event),
