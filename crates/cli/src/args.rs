@@ -11,16 +11,18 @@ use order9_units::Bytes;
 use crate::output::ColourChoice;
 
 mod bench;
+mod export;
 mod plot;
 mod record;
 mod report;
 mod run;
 
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
+pub(crate) use export::{ExportArgs, ExportFormat};
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use report::ReportArgs;
-pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, WorkloadsArgs, WorkloadsCommand};
+pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, TableFormat, WorkloadsArgs, WorkloadsCommand};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
 /// rest.
@@ -62,6 +64,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     Plot(PlotArgs),
     Report(ReportArgs),
+    Export(ExportArgs),
     Workloads(WorkloadsArgs),
 }
 
@@ -73,6 +76,12 @@ pub(crate) struct InspectArgs {
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print gauges in the text format of Prometheus.
+    #[arg(long, conflicts_with_all = ["json", "map", "watch", "timing", "node"])]
+    pub(crate) prometheus: bool,
+    /// Write them instead as order9.prom into this directory, which is that of node_exporter's textfile collector.
+    #[arg(long, value_name = "DIR", requires = "prometheus")]
+    pub(crate) textfile: Option<PathBuf>,
     /// Also draw the map into a file: .png or .svg. With - it goes to standard output, as SVG, instead of the text.
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<PathBuf>,

@@ -13,12 +13,13 @@ use order9_record::{Inputs, Loaded, Run, read};
 use order9_report::claims::{Claim, Outcome, Verdict, parse};
 use order9_report::compare::Report;
 use order9_report::compare::text::Fit;
+use order9_report::compare::{csv, latex, markdown};
 use order9_report::stats::Generation;
 use order9_toml::{nearest, proposal, shown};
 use order9_workloads::Workload;
 use serde::Serialize;
 
-use crate::args::{CompareArgs, Layout};
+use crate::args::{CompareArgs, Layout, TableFormat};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::{brief, is_brief, tables, with_notes};
@@ -45,9 +46,10 @@ pub(crate) struct Stored<'a> {
 
 /// Compares all policies of all directories with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    check_format(args)?;
     let html = args.html.as_deref().map(|path| Target::new(path, true)).transpose()?;
-    if html.as_ref().is_some_and(Target::is_output) && args.json {
-        return Err(Failure::Usage("--html - with --json: both would go to standard output".to_owned()));
+    if html.as_ref().is_some_and(Target::is_output) && (args.json || args.format != TableFormat::Text) {
+        return Err(Failure::Usage("--html - with --json or --format: both would go to standard output".to_owned()));
     }
     let stored = stored(&args.directories)?;
     let workload = one_workload(&stored)?;
@@ -74,17 +76,37 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
             return Ok(());
         }
     }
-    if args.json {
-        let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
-        return print_json(&Json { notes: &notes, report: &report, verdicts });
-    }
     let kernels: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
-    let verdicts = judged.map(|(claim, verdicts)| verdict_text(&claim, &kernels, &verdicts)).unwrap_or_default();
-    if is_brief(&args.shown) {
-        let counts: String = verdicts.lines().skip(1).take(2).map(|line| format!("{line}\n")).collect();
-        return print(&brief(|lines| report.to_brief(lines), &notes, &counts));
+    let verdicts =
+        || judged.as_ref().map(|(claim, verdicts)| verdict_text(claim, &kernels, verdicts)).unwrap_or_default();
+    match if args.json { TableFormat::Json } else { args.format } {
+        TableFormat::Json => {
+            let verdicts = judged.as_ref().map(|(_, verdicts)| verdicts.as_slice());
+            print_json(&Json { notes: &notes, report: &report, verdicts })
+        }
+        TableFormat::Csv => print(&csv::draw(&report)),
+        TableFormat::Markdown => print(&markdown::draw(&report, &notes)),
+        TableFormat::Latex => print(&latex::draw(&report, &notes)),
+        TableFormat::Text if is_brief(&args.shown) => {
+            let counts: String = verdicts().lines().skip(1).take(2).map(|line| format!("{line}\n")).collect();
+            print(&brief(|lines| report.to_brief(lines), &notes, &counts))
+        }
+        TableFormat::Text => print(&format!("{}{}", with_notes(&report.to_text(Fit::Widened), &notes), verdicts())),
     }
-    print(&format!("{}{verdicts}", with_notes(&report.to_text(Fit::Widened), &notes)))
+}
+
+/// Refuses forms of the tables that would leave out what was asked for beside them.
+fn check_format(args: &CompareArgs) -> Result<(), Failure> {
+    let is_drawn = matches!(args.format, TableFormat::Markdown | TableFormat::Latex | TableFormat::Csv);
+    let refused = |option| {
+        let expected = "--format text or json";
+        Err(Failure::Usage(format!("{option} cannot be used with this --format: expected {expected}")))
+    };
+    match args.claim {
+        Some(_) if is_drawn => refused("--claim"),
+        _ if args.shown.brief && args.format != TableFormat::Text => refused("--brief"),
+        _ => Ok(()),
+    }
 }
 
 /// The run directories at `paths`.

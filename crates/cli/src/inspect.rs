@@ -1,5 +1,8 @@
 //! `order9 inspect`.
 
+use std::path::Path;
+
+use order9_export::prometheus;
 use order9_host::available_memory;
 use order9_html::maps::Maps;
 use order9_html::{Page, Section, Text};
@@ -18,7 +21,7 @@ use order9_units::NodeId;
 
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::output::{height, print_json, print_styled, width};
+use crate::output::{height, print, print_json, print_styled, width};
 use crate::picture_file::PictureFile;
 use crate::source::{self, Wish};
 use crate::target::Target;
@@ -33,7 +36,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     }
     let html = args.html.as_deref().map(|path| Target::new(path, true)).transpose()?;
     if html.as_ref().is_some_and(Target::is_output)
-        && (args.json || picture.as_ref().is_some_and(PictureFile::is_output))
+        && (args.json || args.prometheus || picture.as_ref().is_some_and(PictureFile::is_output))
     {
         return Err(Failure::Usage("--html -: something else would go to standard output, too".to_owned()));
     }
@@ -62,6 +65,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
             return Ok(());
         }
     }
+    if args.prometheus {
+        return gauges(args.textfile.as_deref(), &view);
+    }
     if args.json {
         return print_json(&Report::new(&view.inspection));
     }
@@ -88,6 +94,16 @@ fn page(args: &InspectArgs, view: &View) -> std::io::Result<Page> {
     page.sections.extend((!maps.is_empty()).then_some(Section::Maps(maps)));
     page.sections.push(Section::Text(Text { title: "In words".to_owned(), text }));
     Ok(page)
+}
+
+/// Prints gauges, or writes them where a collector looks for them: a reader never sees half of the file.
+fn gauges(textfile: Option<&Path>, view: &View) -> Result<(), Failure> {
+    let text = prometheus::text(&view.inspection);
+    let Some(folder) = textfile else { return print(&text) };
+    if !folder.is_dir() {
+        return Err(Failure::file(folder, "is no directory, expected that of the textfile collector"));
+    }
+    Target::new(&folder.join("order9.prom"), true)?.write(|out| out.write_all(text.as_bytes())).map(drop)
 }
 
 fn draw(file: &PictureFile, view: &View) -> Result<(), Failure> {

@@ -10,8 +10,10 @@ mod bench;
 mod calibrate;
 mod capture;
 mod compare;
+mod export;
 mod failure;
 mod fidelity;
+mod folder;
 mod info;
 mod inspect;
 mod kernels;
@@ -82,6 +84,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Workloads(args) => workloads::run(&args),
     }
 }

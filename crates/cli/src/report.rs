@@ -89,7 +89,9 @@ fn recordings(stored: &[Stored<'_>], titles: &[String], page: &mut Page) -> Resu
             let Some(group) = page.groups.iter().position(|group| group == title) else { continue };
             for run in loaded.runs.iter().filter(|run| run.policy == policy.title) {
                 let name = format!("{title}, seed {}", run.seed);
-                let events = read_events(path, manifest, &run.policy, run.seed).map_err(refused)?;
+                let cell = manifest.cells.iter().find(|cell| (&cell.policy, cell.seed) == (&run.policy, run.seed));
+                let events = cell.map(|cell| read_events(path, manifest, cell)).transpose().map_err(refused)?;
+                let events = events.unwrap_or_default();
                 compaction.add(&name, group, &events);
                 let file = maps_file(&run.policy, run.seed);
                 if manifest.files.iter().any(|entry| entry.path == file) {

@@ -2,10 +2,11 @@
 
 mod collapse;
 mod compaction;
+mod switches;
 
 use std::sync::Arc;
 
-use order9_machine::{Event, Results, Traced};
+use order9_machine::{Event, Results, Traced, TracedSwitch};
 use order9_mm::FrameEvent;
 use order9_mm::LruType;
 use order9_record as record;
@@ -25,7 +26,16 @@ pub(crate) fn events(results: &Results) -> Vec<record::Event> {
         name: names.iter().find(|(name, _)| *name == traced.name()).expect("it has a name").1.clone(),
         fields: fields(&traced.event),
     };
-    results.events.iter().map(event).collect()
+    let mut events = Vec::with_capacity(results.events.len() + results.switches.len());
+    let mut rest = results.events.as_slice();
+    for TracedSwitch { events_before, switch } in &results.switches {
+        let (before, after) = rest.split_at(events_before - (results.events.len() - rest.len()));
+        events.extend(before.iter().map(event));
+        events.push(switches::event(switch, &tasks, &nobody));
+        rest = after;
+    }
+    events.extend(rest.iter().map(event));
+    events
 }
 
 /// The fields in the order of the kernel's format files; pointers, which no result may hold, are left out.

@@ -6,12 +6,12 @@ use order9_mm::FrameEvent;
 use order9_mm::trace::{self, Tracer};
 use order9_units::Nanos;
 
-use crate::time::{CpuId, Handle, TaskId};
+use crate::time::{CpuId, Handle, Switch, TaskId};
 
 pub use order9_mm::trace::{CollapseEvent, CompactEvent, Event};
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 42] = [
+const NAMES: [&str; 43] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -54,7 +54,11 @@ const NAMES: [&str; 42] = [
     "mm_compaction_fast_isolate_freepages",
     "mm_khugepaged_scan_file",
     "mm_khugepaged_collapse_file",
+    SCHED_SWITCH,
 ];
+
+/// Tracepoint of the scheduler, whose events the executor keeps.
+const SCHED_SWITCH: &str = "sched_switch";
 
 /// A set of tracepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +84,11 @@ impl TraceKinds {
     pub fn with(self, name: &str) -> Option<Self> {
         let bit = NAMES.iter().position(|known| *known == name)?;
         Some(Self(self.0 | 1 << bit))
+    }
+
+    /// Whether switches of CPUs are among them.
+    pub(crate) fn has_switches(self) -> bool {
+        self.chosen().any(|name| name == SCHED_SWITCH)
     }
 
     #[inline(always)]
@@ -161,35 +170,71 @@ impl Traced {
     }
 }
 
+/// A switch of a CPU among the events of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedSwitch {
+    /// Number of events of the engine before the switch.
+    pub events_before: usize,
+    /// The switch.
+    pub switch: Switch,
+}
+
+impl TracedSwitch {
+    /// Name of the tracepoint.
+    pub const NAME: &str = SCHED_SWITCH;
+}
+
+/// Events of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) events: Vec<Traced>,
+    pub(crate) switches: Vec<TracedSwitch>,
+    /// Events that came after the log was full.
+    pub(crate) lost: u64,
+}
+
 /// Keeps the events of chosen kinds, up to a number of them.
 #[derive(Clone, Debug)]
 pub struct EventLog {
     handle: Handle,
     kinds: TraceKinds,
     max: usize,
-    kept: Vec<Traced>,
-    /// Events that came after the log was full.
-    lost: u64,
+    has_switches: bool,
+    kept: Kept,
 }
 
 impl EventLog {
     pub(crate) fn new(handle: Handle, kinds: TraceKinds, max: usize) -> Self {
-        Self { handle, kinds, max, kept: Vec::new(), lost: 0 }
+        Self { handle, kinds, max, has_switches: kinds.has_switches(), kept: Kept::default() }
     }
 
-    /// The events kept, and how many were lost.
-    pub(crate) fn take(&mut self) -> (Vec<Traced>, u64) {
-        (std::mem::take(&mut self.kept), std::mem::take(&mut self.lost))
+    /// The events kept.
+    pub(crate) fn take(&mut self) -> Kept {
+        self.take_switches();
+        std::mem::take(&mut self.kept)
+    }
+
+    /// Takes over the switches up to now, so that they stand before the next event.
+    fn take_switches(&mut self) {
+        if self.has_switches {
+            let (switches, lost) = self.handle.take_switches();
+            let room = self.max - self.kept.events.len() - self.kept.switches.len();
+            self.kept.lost += lost + switches.len().saturating_sub(room) as u64;
+            let events_before = self.kept.events.len();
+            let traced = switches.into_iter().take(room).map(|switch| TracedSwitch { events_before, switch });
+            self.kept.switches.extend(traced);
+        }
     }
 
     #[cold]
     fn keep(&mut self, event: trace::Event) {
-        if self.kept.len() == self.max {
-            self.lost += 1;
+        self.take_switches();
+        if self.kept.events.len() + self.kept.switches.len() == self.max {
+            self.kept.lost += 1;
             return;
         }
         let (at, cpu, task) = (self.handle.now(), self.handle.cpu(), self.handle.current());
-        self.kept.push(Traced { at, cpu, task, event });
+        self.kept.events.push(Traced { at, cpu, task, event });
     }
 }
 

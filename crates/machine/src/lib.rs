@@ -41,7 +41,7 @@ mod user_task;
 mod variation;
 
 pub use counters::counter_meaning;
-pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced};
+pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced, TracedSwitch};
 pub use hugetlb::PoolResized;
 pub use kernel::Engine;
 pub use machine::{Machine, MachineError, Options, Tick};

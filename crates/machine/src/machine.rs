@@ -145,6 +145,7 @@ impl Machine {
             slice: options.slice,
             tick: options.tick,
             start_jitter: variation.start_jitter(),
+            switches_max: if options.trace.has_switches() { options.trace_max } else { 0 },
             ..Config::new(cpus, options.seed)
         })?;
         let handle = executor.handle().clone();

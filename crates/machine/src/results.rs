@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use order9_units::{CounterMeaning, Nanos};
 use order9_workloads::{Stop, Times};
 
-use crate::events::Traced;
+use crate::events::{Kept, Traced, TracedSwitch};
 use crate::hugetlb::PoolResized;
 use crate::kernel::Kernel;
 use crate::oom::OutOfMemory;
@@ -30,6 +30,8 @@ pub struct Results {
     pub series: Series,
     /// Trace events, in order.
     pub events: Vec<Traced>,
+    /// Switches of CPUs, in order, each with its place among the events.
+    pub switches: Vec<TracedSwitch>,
     /// Events that were not kept, the log being full.
     pub events_lost: u64,
     /// Names of tasks, by number.
@@ -190,7 +192,7 @@ impl Kernel {
     pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
         let Record { operations, samples, phases, series, pools, numa_maps, notes } = self.record.take();
         let kills = self.kills.take();
-        let (events, events_lost) = self.with(|mm| mm.phys_mut().tracer_mut().take());
+        let Kept { events, switches, lost: events_lost } = self.with(|mm| mm.phys_mut().tracer_mut().take());
         let name = |task: TaskId| self.handle.task_name(task).to_string();
         let tasks = self.handle.tasks().map(name).collect();
         let schedule = self.handle.digest();
@@ -203,6 +205,7 @@ impl Kernel {
             phases,
             series,
             events,
+            switches,
             events_lost,
             tasks,
             kills,

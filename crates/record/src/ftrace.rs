@@ -1,6 +1,6 @@
 //! Events as tracefs prints them, so that tools for kernel traces read those of a run.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -39,30 +39,58 @@ fn line(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     writeln!(out, "{comm:>16}-{pid:<7} [{cpu:03}] ..... {seconds:5}.{micros:06}: {name}: {fields}")
 }
 
-/// The events in `text`, which [`write`] wrote; the error is the number of the line that is none.
-pub(crate) fn parse(text: &str) -> Result<Vec<Event>, usize> {
-    let mut tasks: BTreeMap<&str, Arc<str>> = BTreeMap::new();
-    let mut shared = |word| tasks.entry(word).or_insert_with(|| Arc::from(word)).clone();
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
-    lines.map(|(number, line)| parse_line(line, &mut shared).ok_or(number)).collect()
+/// Path of the trace of a cell in its run directory.
+pub(crate) fn path(policy: &str, seed: u64) -> String {
+    format!("{policy}/iter-{seed}/trace.txt")
 }
 
-fn parse_line<'a>(line: &'a str, shared: &mut impl FnMut(&'a str) -> Arc<str>) -> Option<Event> {
-    let (task, rest) = line.split_once(" [")?;
-    let (comm, pid) = task.trim_end().rsplit_once('-')?;
-    let (cpu, rest) = rest.split_once("] ")?;
+/// The events of a trace file that [`write`] wrote, or the first line that is none.
+pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Event>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let mut names = Names::default();
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
+    let event = |(number, line): (usize, &str)| {
+        parsed(line, &mut names).ok_or_else(|| {
+            format!("line {number}: expected `TASK-PID [CPU] FLAGS SECONDS: EVENT: FIELDS`, found {line:?}")
+        })
+    };
+    lines.map(event).collect()
+}
+
+/// Names that are shared by all events which have them.
+#[derive(Default)]
+struct Names(BTreeSet<Arc<str>>);
+
+impl Names {
+    fn shared(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let new: Arc<str> = name.into();
+        self.0.insert(new.clone());
+        new
+    }
+}
+
+fn parsed(line: &str, names: &mut Names) -> Option<Event> {
+    // Names of tasks may hold blanks, hyphens and brackets: the first place where a pid stands before a CPU decides.
+    let (task, cpu, rest) = line.match_indices(" [").find_map(|(at, _)| {
+        let (cpu, rest) = line[at + 2..].split_once("] ")?;
+        let (comm, pid) = line[..at].trim_end().rsplit_once('-')?;
+        Some(((comm, pid.parse().ok()?), cpu.parse().ok()?, rest))
+    })?;
     let (_, rest) = rest.split_once(' ')?;
     let (time, rest) = rest.split_once(": ")?;
-    let (seconds, micros) = time.trim().split_once('.')?;
-    let (name, fields) = rest.split_once(':')?;
-    let seconds = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    let (seconds, micros) = time.trim_start().split_once('.')?;
+    let (name, fields) = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, "")))?;
+    let micros = seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)?;
     Some(Event {
-        at: Nanos::new(seconds.checked_add(micros.parse::<u64>().ok().filter(|micros| *micros < 1_000_000)? * 1000)?),
-        cpu: cpu.parse().ok()?,
-        comm: shared(comm.trim_start()),
-        pid: pid.parse().ok()?,
-        name: shared(name),
-        fields: fields.strip_prefix(' ').unwrap_or(fields).to_owned(),
+        at: Nanos::new(micros.checked_mul(1000)?),
+        cpu,
+        comm: names.shared(task.0.trim_start()),
+        pid: task.1,
+        name: names.shared(name),
+        fields: fields.to_owned(),
     })
 }
 
@@ -74,6 +102,30 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_are_read_back_whatever_the_task_is_called() {
+        let event = |comm: &str, fields: &str| Event {
+            at: Nanos::new(1_234_567_891_000),
+            cpu: 3,
+            comm: comm.into(),
+            pid: 42,
+            name: "mm_page_alloc".into(),
+            fields: fields.to_owned(),
+        };
+        let comms = ["kworker/u8:1-ev", "a [007] b", "x-1 y", "a name longer than sixteen"];
+        let events: Vec<Event> = comms.into_iter().map(|comm| event(comm, "order=9 x=a: b")).collect();
+        let events = [events, vec![event("none", "")]].concat();
+        let traces = Traces { events, cpus: 4, ..Traces::default() };
+        let mut out = Vec::new();
+        write(&mut out, &traces).unwrap();
+        assert_eq!(read(&out), Ok(traces.events));
+        let refused = read(b"# a head\nno event\n").unwrap_err();
+        assert!(
+            refused.starts_with("line 2: expected `TASK-PID") && refused.ends_with("found \"no event\""),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn an_event_is_one_line_whatever_the_task_is_called() {

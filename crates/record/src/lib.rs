@@ -20,7 +20,7 @@ mod monitors;
 mod partial;
 mod read;
 mod run;
-mod table;
+pub mod table;
 mod tables;
 
 pub use check::Problem;

@@ -28,7 +28,7 @@ pub(crate) fn write(files: &mut Files, run: &Run, bench: &str) -> Result<(), Wri
         monitor(files, &each.name, &|out| readings(out, &each.readings))?;
     }
     logs(files, run, &format!("{cell}/{bench}/logs"))?;
-    files.text(format!("{cell}/trace.txt"), |out| ftrace::write(out, &run.traces))
+    files.text(ftrace::path(&run.policy, run.seed), |out| ftrace::write(out, &run.traces))
 }
 
 /// Writes the times at which the test began and ended, and the output of `time` for it.

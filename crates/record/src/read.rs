@@ -88,20 +88,18 @@ pub fn read_file(directory: &Path, manifest: &Manifest, name: &str) -> Result<Ve
     verified(manifest, directory, name)
 }
 
-/// Events of one run of the directory that `manifest` describes; none where none were kept. Times are whole microseconds.
+/// Reads the events of a cell of `manifest`, which is that of `directory`; none where none were kept. Times are whole microseconds.
 ///
 /// # Errors
 ///
-/// A file that is missing, is not the one that was written, or holds a line that is no event.
-pub fn read_events(directory: &Path, manifest: &Manifest, policy: &str, seed: u64) -> Result<Vec<Event>, ReadError> {
-    let name = format!("{policy}/iter-{seed}/trace.txt");
-    if !manifest.files.iter().any(|entry| entry.path == name) {
+/// A trace file that is missing, damaged or no trace.
+pub fn read_events(directory: &Path, manifest: &Manifest, cell: &Cell) -> Result<Vec<Event>, ReadError> {
+    let name = ftrace::path(&cell.policy, cell.seed);
+    if !manifest.files.iter().any(|file| file.path == name) {
         return Ok(Vec::new());
     }
-    let file = || directory.join(&name);
-    let text = String::from_utf8(verified(manifest, directory, &name)?);
-    let text = text.map_err(|_| damaged(file(), "not UTF-8".to_owned()))?;
-    ftrace::parse(&text).map_err(|line| damaged(file(), format!("line {line} is no event")))
+    let bytes = verified(manifest, directory, &name)?;
+    ftrace::read(&bytes).map_err(|problem| ReadError::Table { file: directory.join(name), problem })
 }
 
 /// Moves the rows of one row group into their run.

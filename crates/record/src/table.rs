@@ -1,23 +1,24 @@
 //! Parquet, as far as runs need it: flat tables of texts, whole numbers and fractions, written and read by column.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::KeyValue;
+pub use parquet::data_type::ByteArray;
+use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
+pub use parquet::errors::ParquetError;
+use parquet::errors::Result;
+pub use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-use crate::files::Sink;
-
 /// Type of a column's values.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
     /// Text in UTF-8.
     Text,
     /// Unsigned number of 64 bits.
@@ -29,23 +30,32 @@ pub(crate) enum Kind {
 }
 
 /// Values of a column in one row group.
-pub(crate) enum Values {
+pub enum Values {
+    /// Texts; a clone of a [`ByteArray`] shares its bytes.
     Text(Vec<ByteArray>),
+    /// A number in each row.
     Number(Vec<u64>),
+    /// Numbers where rows have one.
+    Maybe(Vec<Option<u64>>),
     /// Rows without value, so many of them.
     Nothing(usize),
+    /// Fractions.
     Real(Vec<f64>),
 }
 
 /// Writes one table, row group by row group.
-pub(crate) struct TableWriter<'a> {
-    writer: SerializedFileWriter<&'a mut Sink>,
+pub struct TableWriter<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
     kinds: Vec<Kind>,
 }
 
-impl<'a> TableWriter<'a> {
+impl<W: Write + Send> TableWriter<W> {
     /// A table whose file says `notes` besides, by key.
-    pub(crate) fn new(sink: &'a mut Sink, columns: &[(&str, Kind)], notes: Vec<KeyValue>) -> Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// Columns that Parquet cannot express, or a `sink` that refuses.
+    pub fn new(sink: W, columns: &[(&str, Kind)], notes: Vec<KeyValue>) -> Result<Self> {
         let fields = columns.iter().map(|&(name, kind)| field(name, kind)).collect::<Result<Vec<TypePtr>>>()?;
         let schema = Type::group_type_builder("order9").with_fields(fields).build()?;
         let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties(columns, notes)?))?;
@@ -53,7 +63,11 @@ impl<'a> TableWriter<'a> {
     }
 
     /// Adds a row group: one set of values per column, in the order of the schema and all of one length.
-    pub(crate) fn rows(&mut self, columns: impl IntoIterator<Item = Values>) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Too few columns, columns of other types, or a sink that refuses.
+    pub fn rows(&mut self, columns: impl IntoIterator<Item = Values>) -> Result<()> {
         let mut columns = columns.into_iter().zip(&self.kinds);
         let mut group = self.writer.next_row_group()?;
         while let Some(mut column) = group.next_column()? {
@@ -63,6 +77,11 @@ impl<'a> TableWriter<'a> {
             match values {
                 Values::Text(values) => column.typed::<ByteArrayType>().write_batch(&values, None, None)?,
                 Values::Real(values) => column.typed::<DoubleType>().write_batch(&values, None, None)?,
+                Values::Maybe(values) => {
+                    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+                    let values: Vec<i64> = values.into_iter().flatten().map(u64::cast_signed).collect();
+                    column.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?
+                }
                 Values::Nothing(rows) => column.typed::<Int64Type>().write_batch(&[], Some(&vec![0; rows]), None)?,
                 Values::Number(values) => {
                     let levels = (*kind == Kind::MaybeNumber).then(|| vec![1; values.len()]);
@@ -76,7 +95,12 @@ impl<'a> TableWriter<'a> {
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<()> {
+    /// Writes the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// A sink that refuses.
+    pub fn finish(self) -> Result<()> {
         self.writer.close().map(drop)
     }
 }

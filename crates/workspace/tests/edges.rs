@@ -47,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("record", &["units", "escape"]),
     ("report", &["units", "snapshot", "escape"]),
     ("html", &["units", "snapshot", "record", "report", "lab"]),
+    ("export", &["units", "record", "report", "snapshot"]),
     ("testkit", &["units", "mm", "procfs"]),
     (
         "cli",
@@ -54,6 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "toml",
             "units",
             "escape",
+            "export",
             "mm",
             "procfs",
             "machine",

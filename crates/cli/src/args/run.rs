@@ -174,11 +174,30 @@ pub(crate) struct CompareArgs {
     /// text.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Print everything as JSON.
-    #[arg(long)]
+    /// Print everything as JSON; the same as --format json.
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+    /// Form of the tables. Markdown and LaTeX have the rows that are not 0, CSV and JSON all rows.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
+}
+
+/// Form of a comparison's tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Columns of text.
+    #[default]
+    Text,
+    /// Tables as GitHub, and readers of mails, know them.
+    Markdown,
+    /// Tables for papers: longtable and booktabs.
+    Latex,
+    /// A line for each value.
+    Csv,
+    /// Everything, for programs.
+    Json,
 }
 
 /// Length and form of a printed comparison.

@@ -105,3 +105,35 @@ fn columns_are_chosen_by_their_titles() {
     let refused = order9_line("compare {}/a --policy linux-5.1 --policy linux-5.1", folder.path());
     assert!(refused.refusal().contains("linux-5.1: named more than once"), "{}", refused.stderr);
 }
+
+#[test]
+fn tables_are_printed_for_mails_papers_and_programs() {
+    let folder = folder_with_machine();
+    order9_line(&format!("{RANDOM} --seeds 2 -o {{}}/a"), folder.path()).success();
+    let compare = |rest: &str| order9_line(&format!("compare {{}}/a {rest}"), folder.path());
+
+    let markdown = compare("--format markdown").success();
+    assert!(markdown.starts_with("**hugealloc Latencies, means of 2 runs \u{b1} 95 %**\n\n|"), "{markdown}");
+    let table: Vec<&str> = markdown.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+    let cells = |line: &str| line.matches('|').count();
+    assert!(table.len() > 3 && table.iter().all(|line| cells(line) == 5), "{markdown}");
+    assert!(table[1].ends_with(":|") || table[1].ends_with(": |"), "{markdown}");
+    assert!(markdown.contains("\n- linux-6.18 against linux-5.0: alloc p50 (us) "), "{markdown}");
+
+    let latex = compare("--format latex").success();
+    let ends = |what: &str| latex.matches(&format!("\\{what}{{longtable}}")).count();
+    assert!(ends("begin") > 2 && ends("begin") == ends("end"), "{latex}");
+    let rows = latex.lines().filter(|line| line.ends_with("\\\\") && !line.contains("multicolumn"));
+    let columns = |row: &str| row.matches(" & ").count() + 1;
+    // Statistic, unit, two values, and two changes where values are compared.
+    assert!(rows.clone().count() > 10 && rows.clone().all(|row| matches!(columns(row), 4 | 6)), "{latex}");
+
+    let csv = compare("--format csv").success();
+    assert!(csv.starts_with("benchmark,statistic,operation,unit,column,value,change_percent,significant\n"), "{csv}");
+    assert_eq!(compare("--format json").success(), compare("--json").success());
+    assert_eq!(compare("--format text").success(), order9_line("compare {}/a", folder.path()).success());
+
+    let refused = compare("--format csv --claim nowhere.toml");
+    assert!(refused.refusal().starts_with("--claim cannot be used with this --format"), "{}", refused.stderr);
+    assert!(compare("--format markdwn").refusal().contains("a similar value exists: 'markdown'"));
+}

@@ -10,6 +10,7 @@ mod cases;
 mod compare;
 mod cpus;
 mod escapes;
+mod export;
 mod forge;
 mod golden;
 mod guests;

@@ -80,11 +80,11 @@ fn read(leaf: &Leaf<'_>) -> Result<DiskText, Refused> {
     let mut figures = entries.iter().map(|entry| figure(leaf, entry)).collect::<Result<Vec<_>, _>>()?;
     figures.sort_by_key(|figure| DISK_FIGURES.iter().position(|info| std::ptr::eq(info, figure.info)));
     let is_zram = is_zram(&name);
-    if let Some(part) = missing(&figures, is_zram) {
-        return Err(refused(Problem::Missing { key: leaf.key.clone(), part }));
-    }
     if let Some(entry) = entries.iter().filter(|_| is_zram).find(|entry| !OF_ZRAM.contains(&key_of(leaf, entry))) {
         return Err((entry.at, Problem::ZramFigure { key: entry.key.clone() }));
+    }
+    if let Some(part) = missing(&figures, is_zram) {
+        return Err(refused(Problem::Missing { key: leaf.key.clone(), part }));
     }
     let spec = if is_zram { DiskSpec::in_memory(size(&figures)) } else { spec(&figures) };
     spec.validate().map_err(|error| refused(Problem::Disk { key: leaf.key.clone(), error }))?;

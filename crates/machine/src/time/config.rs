@@ -24,6 +24,8 @@ pub struct Config {
     /// equal CPUs a new task gets, instead of the lowest, and how much of its first slice is left. Default `None`: no
     /// chance.
     pub start_jitter: Option<Nanos>,
+    /// Largest number of switches of CPUs that are kept until somebody takes them. Default 0: none is kept.
+    pub switches_max: usize,
     /// Seed of every random stream.
     pub seed: u64,
 }
@@ -56,6 +58,7 @@ impl Config {
             context_switch: Nanos::ZERO,
             hung_task: Nanos::new(120_000_000_000),
             start_jitter: None,
+            switches_max: 0,
             seed,
         }
     }

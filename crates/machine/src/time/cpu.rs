@@ -207,6 +207,7 @@ impl World {
         task.cpu = to;
         task.switch_left = switch_left;
         self.note(Event::Dispatch, id);
+        self.note_taken(to, id);
         self.go_on(to);
     }
 
@@ -355,14 +356,15 @@ impl World {
     }
 
     /// Takes the task of a CPU off it.
-    pub(crate) fn leave(&mut self, cpu: usize) {
+    pub(crate) fn leave(&mut self, on: usize) {
         let now = self.now;
-        let cpu = &mut self.cpus[cpu];
+        let cpu = &mut self.cpus[on];
         if let Some(task) = cpu.current.take() {
             cpu.busy += now - cpu.busy_since;
             if self.task(task).kind == Kind::Foreground {
                 self.foreground_seen = now;
             }
+            self.note_left(on, task);
         }
     }
 

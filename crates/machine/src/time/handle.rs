@@ -16,6 +16,7 @@ use crate::time::executor::Shared;
 use crate::time::lock::{Guard, LockId, LockKind, Mode};
 use crate::time::queue::{QueueId, Wake};
 use crate::time::stats::{CpuStats, LockStats, TaskStats};
+use crate::time::switches::Switch;
 use crate::time::task::{Class, Exit, SpawnError, State, TaskId, TaskSpec};
 use crate::time::timer::after;
 
@@ -170,6 +171,11 @@ impl Handle {
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.0.now()
+    }
+
+    /// Switches of CPUs since the last call, in order, and how many of them were lost.
+    pub(crate) fn take_switches(&self) -> (Vec<Switch>, u64) {
+        self.0.with(|world| world.take_switches())
     }
 
     /// Starts a task: it is ready now, and runs when it gets a CPU. This is the only allocation for its code.

@@ -14,6 +14,7 @@ use crate::time::cpu::{Cpu, CpuId};
 use crate::time::lock::Lock;
 use crate::time::queue::Queue;
 use crate::time::stall::RunError;
+use crate::time::switches::Switches;
 use crate::time::task::{Blocked, Class, Exit, Kind, SpawnError, State, Task, TaskId, TaskSpec};
 use crate::time::timer::{Agenda, Due, NEVER, after};
 
@@ -70,6 +71,8 @@ pub(crate) struct World {
     /// New tasks go to the node of the one that spawns them.
     pub(crate) packed: bool,
     pub(crate) digest: u64,
+    /// Switches of CPUs; `None` where nobody asked for them.
+    pub(crate) switches: Option<Switches>,
     /// The executor is gone: nothing will run any more.
     pub(crate) closed: bool,
 
@@ -93,6 +96,7 @@ impl World {
         Self {
             cpus: config.cpus.iter().map(|node| Cpu::new(*node)).collect(),
             digest: config.seed,
+            switches: Switches::new(config.switches_max),
             config,
             tasks: Vec::new(),
             locks: Vec::new(),

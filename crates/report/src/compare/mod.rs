@@ -4,7 +4,7 @@
 //! [`Pooled`] columns into published tables, which [`text`] draws byte for byte. Where runs are told apart,
 //! [`compare_runs`] turns a [`Column`] of each policy into the same tables with means over runs, intervals and tests, and
 //! into a verdict on each main [`Quantity`]. A [`Report`] of [`Table`]s holds every number a view needs; text, [`csv`] and
-//! JSON only draw them.
+//! JSON, and [`markdown`] and [`latex`] for mails and papers, only draw them.
 //! Knows no benchmark beyond the two kinds of tables that several share: faults of huge pages ([`thp`]) and counters.
 
 mod brief;
@@ -13,11 +13,14 @@ mod counter_rows;
 mod counters;
 pub mod csv;
 mod grid;
+pub mod latex;
+pub mod markdown;
 mod model;
 mod pooled;
 mod quantity;
 mod report;
 mod run_text;
+mod sheet;
 mod table;
 mod tables;
 pub mod text;

@@ -21,7 +21,7 @@ const NAMED: usize = 4;
 pub(super) fn draw(report: &Report, by_run: &ByRun) -> String {
     let tables: Vec<_> = report.tables.iter().filter_map(|table| draw_table(table, by_run)).collect();
     let verdicts = verdicts(by_run);
-    let foot: String = foot(report, by_run).iter().map(|sentence| wrap(sentence, TEXT_WIDTH)).collect();
+    let foot: String = foot(report, by_run, "* x.xx%*").iter().map(|sentence| wrap(sentence, TEXT_WIDTH)).collect();
     let parts = tables.into_iter().chain((!verdicts.is_empty()).then_some(verdicts)).chain([foot]);
     parts.collect::<Vec<_>>().join("\n")
 }
@@ -60,8 +60,13 @@ pub(super) fn copies(by_run: &ByRun) -> impl Iterator<Item = String> {
     })
 }
 
-/// Notes that explain the tables.
-fn foot(report: &Report, by_run: &ByRun) -> Vec<String> {
+/// Whether any column has several runs that differ.
+pub(super) fn has_several(by_run: &ByRun) -> bool {
+    by_run.columns.iter().any(|column| column.different > 1)
+}
+
+/// Notes that explain the tables, in which `mark` shows a difference.
+pub(super) fn foot(report: &Report, by_run: &ByRun, mark: &str) -> Vec<String> {
     let mut foot: Vec<String> = copies(by_run).collect();
     let single = by_run.columns.iter().filter(|column| column.different == 1).count();
     let several = single < by_run.columns.len();
@@ -73,11 +78,10 @@ fn foot(report: &Report, by_run: &ByRun) -> Vec<String> {
         );
     }
     if several && by_run.columns.len() > 1 {
-        foot.push(
-            "* x.xx%* marks what a test over runs tells apart (Welch's t-test, p < 0.05). Where nothing differs, one row of \
+        foot.push(format!(
+            "{mark} marks what a test over runs tells apart (Welch's t-test, p < 0.05). Where nothing differs, one row of \
              20 is marked nevertheless."
-                .to_owned(),
-        );
+        ));
     }
     if single > 0 && by_run.columns.len() > 1 {
         foot.push("One run: differences are not tested.".to_owned());
@@ -114,7 +118,7 @@ fn shortened(names: &[String]) -> String {
 }
 
 /// Whether every run of every column has 0 here, or nothing.
-fn is_zero(row: &Row) -> bool {
+pub(super) fn is_zero(row: &Row) -> bool {
     let zero = |cell: &Cell| match cell {
         Cell::Missing => true,
         Cell::Undefined => false,
@@ -125,14 +129,30 @@ fn is_zero(row: &Row) -> bool {
     row.cells.iter().all(zero)
 }
 
-/// Parts of a cell: the value, the spread between runs, the change.
-type Parts = [String; 3];
+/// Parts of a cell as they are printed.
+pub(super) struct Parts {
+    pub(super) value: String,
+    /// Spread between runs; empty where there is none.
+    pub(super) spread: String,
+    /// Change against the first column, in brackets or stars; empty where nothing is compared.
+    pub(super) change: String,
+}
+
+impl Parts {
+    fn widths(&self) -> [usize; 3] {
+        [&self.value, &self.spread, &self.change].map(|part| width(part))
+    }
+
+    fn joined(self) -> String {
+        self.value + &self.spread + &self.change
+    }
+}
 
 /// The table cell by cell; `None` if all its rows are zeros.
 pub(super) fn grid(table: &Table, by_run: &ByRun) -> Option<Grid> {
     let text = draw_table(table, by_run)?;
-    let several = by_run.columns.iter().any(|column| column.different > 1);
-    let texts = |row: &Row| row_parts(table, row, several).into_iter().map(|parts| parts.concat()).collect();
+    let several = has_several(by_run);
+    let texts = |row: &Row| row_parts(table, row, several).into_iter().map(Parts::joined).collect();
     let rows = table.rows.iter().filter(|row| !is_zero(row)).map(|row| GridRow::new(row, texts(row))).collect();
     Some(Grid::new(table, heading(table, several, by_run).trim_end().to_owned(), rows, text))
 }
@@ -143,7 +163,7 @@ fn draw_table(table: &Table, by_run: &ByRun) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let several = by_run.columns.iter().any(|column| column.different > 1);
+    let several = has_several(by_run);
     let cells: Vec<Vec<Parts>> = rows.iter().map(|row| row_parts(table, row, several)).collect();
     let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
     let statistic = longest(&mut rows.iter().map(|row| width(&row.statistic)));
@@ -151,7 +171,7 @@ fn draw_table(table: &Table, by_run: &ByRun) -> Option<String> {
     // Where the spread stands beside them, values need no more room than they take.
     let least = if several { LEAST_WIDTH } else { table.field_width };
     let columns = (0..table.columns.len()).map(|column| {
-        let widest = |part: usize| longest(&mut cells.iter().map(|row| width(&row[column][part])));
+        let widest = |part: usize| longest(&mut cells.iter().map(|row| row[column].widths()[part]));
         let value = (widest(0) + 1).max(least);
         let title = longest(&mut table.columns[column].lines().map(|line| width(line) + 1).into_iter());
         let beside = if table.comparison == Comparison::None { 0 } else { widest(1) + widest(2) };
@@ -175,7 +195,7 @@ fn draw_table(table: &Table, by_run: &ByRun) -> Option<String> {
     }
     for (row, cells) in rows.iter().zip(&cells) {
         out.push_str(&format!("{:statistic$} {:operation$}", row.statistic, row.operation));
-        for ([value, spread, change], [value_width, spread_width, change_width]) in cells.iter().zip(&columns) {
+        for (Parts { value, spread, change }, [value_width, spread_width, change_width]) in cells.iter().zip(&columns) {
             out.push_str(&format!("{value:>value_width$}{spread:<spread_width$}{change:>change_width$}"));
         }
         out.truncate(out.trim_end_matches(' ').len());
@@ -184,7 +204,7 @@ fn draw_table(table: &Table, by_run: &ByRun) -> Option<String> {
     Some(out)
 }
 
-fn heading(table: &Table, several: bool, by_run: &ByRun) -> String {
+pub(super) fn heading(table: &Table, several: bool, by_run: &ByRun) -> String {
     let spread = match table.comparison {
         Comparison::WithFirst => "\u{b1} 95 %",
         Comparison::None => "(least..most)",
@@ -198,11 +218,11 @@ fn heading(table: &Table, several: bool, by_run: &ByRun) -> String {
     }
 }
 
-fn row_parts(table: &Table, row: &Row, several: bool) -> Vec<Parts> {
+pub(super) fn row_parts(table: &Table, row: &Row, several: bool) -> Vec<Parts> {
     let decimals = decimals(table, row, several);
     let parts = |(at, cell): (usize, &Cell)| {
         let Cell::Measured { value, .. } = cell else {
-            return ["-".to_owned(), String::new(), String::new()];
+            return Parts { value: "-".to_owned(), spread: String::new(), change: String::new() };
         };
         let change = match (table.comparison, cell.change()) {
             (Comparison::None, _) => String::new(),
@@ -212,7 +232,8 @@ fn row_parts(table: &Table, row: &Row, several: bool) -> Vec<Parts> {
             (Comparison::WithFirst, Some(change)) if change.significant => format!(" *{:7.2}%*", change.percent),
             (Comparison::WithFirst, Some(change)) => format!(" ({:7.2}%)", change.percent),
         };
-        [format!("{value:.decimals$}"), spread(table.comparison, cell, decimals), change]
+        let spread = spread(table.comparison, cell, decimals);
+        Parts { value: format!("{value:.decimals$}"), spread, change }
     };
     row.cells.iter().enumerate().map(parts).collect()
 }
