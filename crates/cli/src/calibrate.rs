@@ -9,7 +9,7 @@ use order9_snapshot::Snapshot;
 use order9_units::Bytes;
 
 use crate::args::CalibrateArgs;
-use crate::bench::guest::{Booted, specs};
+use crate::bench::guest::{Booted, machine_of, specs};
 use crate::failure::Failure;
 use crate::output::{print, say};
 use crate::target::Target;
@@ -47,7 +47,8 @@ fn here(args: &CalibrateArgs) -> Result<Measured, Failure> {
 }
 
 fn in_guest(args: &CalibrateArgs) -> Result<Measured, Failure> {
-    let specs = specs(&args.kernels, None)?;
+    let machine = machine_of(&args.kernels, None)?;
+    let specs = specs(&args.kernels, machine.as_ref())?;
     let [spec] = specs.as_slice() else {
         return Err(usage("--kernel: expected one kernel, whose prices are measured"));
     };
