@@ -98,13 +98,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
 /// Refuses forms of the tables that would leave out what was asked for beside them.
 fn check_format(args: &CompareArgs) -> Result<(), Failure> {
     let is_drawn = matches!(args.format, TableFormat::Markdown | TableFormat::Latex | TableFormat::Csv);
-    let refused = |option| {
-        let expected = "--format text or json";
-        Err(Failure::Usage(format!("{option} cannot be used with this --format: expected {expected}")))
+    let refused = |option, expected| {
+        Err(Failure::Usage(format!("{option} cannot be used with this --format: expected --format {expected}")))
     };
     match args.claim {
-        Some(_) if is_drawn => refused("--claim"),
-        _ if args.shown.brief && args.format != TableFormat::Text => refused("--brief"),
+        Some(_) if is_drawn => refused("--claim", "text or json"),
+        _ if args.shown.brief && args.format != TableFormat::Text => refused("--brief", "text"),
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use order9_export::schema::Table;
 use order9_export::tables::{self, Format, tables};
 use order9_export::{ExportError, Exported, mmtests, perfetto, schema, vega_lite};
 use order9_lab::{PlotChoice, changed, plot};
-use order9_record::Loaded;
+use order9_record::{Loaded, read};
 use order9_report::plot::Metric;
 use order9_snapshot::Snapshot;
 use order9_toml::{nearest, proposal, shown};
@@ -54,7 +54,7 @@ impl Input {
             }
             return Ok(Self { run: None, snapshots: vec![(name, source::read(&args.source)?.0)] });
         }
-        let mut loaded = Exported::load(&args.source).map_err(refused)?;
+        let mut loaded = read(&args.source).map_err(refused)?;
         choose(&mut loaded, args)?;
         let files = loaded.manifest.files.iter().map(|file| file.path.clone());
         let stored = files.filter(|path| path.ends_with(".o9snap"));

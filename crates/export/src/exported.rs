@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use order9_record::{Cell, Event, Loaded, read, read_events};
+use order9_record::Loaded;
 use order9_snapshot::Snapshot;
 
 use crate::ExportError;
@@ -24,17 +24,4 @@ impl<'a> Exported<'a> {
     pub fn needed_run(&self, format: &'static str) -> Result<(&'a Path, &'a Loaded), ExportError> {
         self.run.ok_or(ExportError::NeedsRun { format })
     }
-
-    /// Reads a run directory.
-    ///
-    /// # Errors
-    /// No run there, or one that is damaged.
-    pub fn load(directory: &Path) -> Result<Loaded, ExportError> {
-        Ok(read(directory)?)
-    }
-}
-
-/// The events of a cell.
-pub(crate) fn events(directory: &Path, loaded: &Loaded, cell: &Cell) -> Result<Vec<Event>, ExportError> {
-    Ok(read_events(directory, &loaded.manifest, cell)?)
 }

@@ -38,16 +38,16 @@ pub struct Table {
     pub columns: &'static [Column],
 }
 
-/// One value of a row.
+/// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// Of a column of text.
+    /// Value of a column of text.
     Text(&'a str),
-    /// Of a column of numbers.
+    /// Value of a column of whole numbers.
     Number(u64),
-    /// Of a column of fractions.
+    /// Value of a column of floating-point numbers.
     Real(f64),
-    /// No number.
+    /// Missing value of a column that may have none.
     Nothing,
 }
 
@@ -67,7 +67,7 @@ const fn real(name: &'static str) -> Column {
     Column { name, kind: Kind::Real }
 }
 
-/// One row for each cell of a run: one policy, one seed.
+/// Table of the cells of a run: a row for each policy and seed.
 pub const RUNS: Table = Table {
     name: "runs",
     columns: &[
@@ -84,13 +84,13 @@ pub const RUNS: Table = Table {
     ],
 };
 
-/// One row for each sample.
+/// Table of all samples of a run.
 pub const SAMPLES: Table = Table {
     name: "samples",
     columns: &[text("policy"), number("seed"), text("operation"), number("at_ns"), real("value"), text("unit")],
 };
 
-/// One row for each value of a counter, at both ends of phases and over time.
+/// Table of the values of counters, at both ends of phases and over time.
 pub const COUNTERS: Table = Table {
     name: "counters",
     columns: &[
@@ -105,7 +105,7 @@ pub const COUNTERS: Table = Table {
     ],
 };
 
-/// One row for each event.
+/// Table of recorded events.
 pub const EVENTS: Table = Table {
     name: "events",
     columns: &[
@@ -120,7 +120,7 @@ pub const EVENTS: Table = Table {
     ],
 };
 
-/// One row for each fact of a snapshot.
+/// Table of what a snapshot says: memory of zones, watermarks, free blocks, pageblocks, /proc/vmstat.
 pub const FACTS: Table = Table {
     name: "facts",
     columns: &[

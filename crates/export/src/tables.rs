@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use order9_record::{Cell, Event, Loaded, Outcome, Run};
+use order9_record::{Cell, Event, Loaded, Outcome, Run, read_events};
 
-use crate::exported::events;
 use crate::schema::{COUNTERS, EVENTS, FACTS, RUNS, SAMPLES, TABLES, Table, Value};
 use crate::{ExportError, Exported, csv, facts, jsonl, parquet};
 
@@ -89,7 +88,7 @@ fn of_cell(
     } else if table == COUNTERS {
         counters(run, rows)
     } else if table == EVENTS {
-        event_rows(run, &events(directory, loaded, cell)?, rows)
+        event_rows(run, &read_events(directory, &loaded.manifest, cell)?, rows)
     } else {
         Ok(())
     }

@@ -102,11 +102,10 @@ fn efforts(events: &[Event]) -> (Vec<(Effort, [u64; 2])>, [u64; 5]) {
     let mut efforts = Vec::new();
     let mut totals = [0; 5];
     for event in events {
-        let fields = Fields(&event.fields);
         let seconds = Shown(event.at.get() as f64 / 1e9);
         match &*event.name {
             "mm_compaction_begin" => {
-                let place = |key| fields.number(key).unwrap_or(0);
+                let place = |key| event.number(key).unwrap_or(0);
                 let effort = Effort {
                     task: event.comm.to_string(),
                     begin: seconds,
@@ -116,22 +115,22 @@ fn efforts(events: &[Event]) -> (Vec<(Effort, [u64; 2])>, [u64; 5]) {
                     moved: 0,
                     failed: 0,
                     status: String::new(),
-                    is_sync: fields.text("mode") == Some("sync"),
+                    is_sync: event.field("mode") == Some("sync"),
                 };
                 open.insert(event.pid, effort);
             }
             "mm_compaction_end" => {
                 let Some(mut effort) = open.remove(&event.pid) else { continue };
                 effort.end = seconds;
-                effort.migrate[1] = fields.number("migrate_pfn").unwrap_or(effort.migrate[0]);
-                effort.free[1] = fields.number("free_pfn").unwrap_or(effort.free[0]);
-                effort.status = fields.text("status").unwrap_or("ended").to_owned();
-                let zone = ["zone_start", "zone_end"].map(|key| fields.number(key).unwrap_or(0));
+                effort.migrate[1] = event.number("migrate_pfn").unwrap_or(effort.migrate[0]);
+                effort.free[1] = event.number("free_pfn").unwrap_or(effort.free[0]);
+                effort.status = event.field("status").unwrap_or("ended").to_owned();
+                let zone = ["zone_start", "zone_end"].map(|key| event.number(key).unwrap_or(0));
                 totals[0] += 1;
                 efforts.push((effort, zone));
             }
             "mm_compaction_migratepages" => {
-                let [moved, failed] = ["nr_migrated", "nr_failed"].map(|key| fields.number(key).unwrap_or(0));
+                let [moved, failed] = ["nr_migrated", "nr_failed"].map(|key| event.number(key).unwrap_or(0));
                 totals[1] += moved;
                 totals[2] += failed;
                 if let Some(effort) = open.get_mut(&event.pid) {
@@ -139,9 +138,9 @@ fn efforts(events: &[Event]) -> (Vec<(Effort, [u64; 2])>, [u64; 5]) {
                     effort.failed += failed;
                 }
             }
-            "mm_compaction_isolate_migratepages" => totals[3] += fields.number("nr_scanned").unwrap_or(0),
+            "mm_compaction_isolate_migratepages" => totals[3] += event.number("nr_scanned").unwrap_or(0),
             "mm_compaction_isolate_freepages" | "mm_compaction_fast_isolate_freepages" => {
-                totals[4] += fields.number("nr_scanned").unwrap_or(0);
+                totals[4] += event.number("nr_scanned").unwrap_or(0);
             }
             _ => {}
         }
@@ -153,36 +152,17 @@ fn efforts(events: &[Event]) -> (Vec<(Effort, [u64; 2])>, [u64; 5]) {
 #[must_use]
 pub fn fallbacks(events: &[Event]) -> Vec<Fallback> {
     let fallback = |event: &Event| {
-        let fields = Fields(&event.fields);
         Some(Fallback {
             at: Shown(event.at.get() as f64 / 1e9),
-            block: fields.number("pfn")? / PAGEBLOCK_PAGES.get(),
-            order: fields.number("alloc_order")?,
-            wanted: fields.number("alloc_migratetype")?,
-            taken: fields.number("fallback_migratetype")?,
-            fragmenting: fields.number("fragmenting")? != 0,
+            block: event.number("pfn")? / PAGEBLOCK_PAGES.get(),
+            order: event.number("alloc_order")?,
+            wanted: event.number("alloc_migratetype")?,
+            taken: event.number("fallback_migratetype")?,
+            fragmenting: event.number("fragmenting")? != 0,
         })
     };
     let all = events.iter().filter(|event| &*event.name == "mm_page_alloc_extfrag");
     all.filter_map(fallback).take(FALLBACKS_MAX).collect()
-}
-
-/// Text of fields as tracefs prints it: `key=value`, with blanks or commas between.
-struct Fields<'a>(&'a str);
-
-impl<'a> Fields<'a> {
-    fn text(&self, key: &str) -> Option<&'a str> {
-        let words = self.0.split([' ', ',']).filter_map(|word| word.split_once('='));
-        words.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
-    }
-
-    fn number(&self, key: &str) -> Option<u64> {
-        let text = self.text(key)?;
-        match text.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None => text.parse().ok(),
-        }
-    }
 }
 
 #[cfg(test)]

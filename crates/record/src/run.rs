@@ -248,6 +248,25 @@ pub struct Event {
     pub fields: String,
 }
 
+impl Event {
+    /// The value of the field `key`; `None` where the event has no such field. Some tracepoints have commas between fields.
+    #[must_use]
+    pub fn field(&self, key: &str) -> Option<&str> {
+        let mut words = self.fields.split([' ', ',']).filter_map(|word| word.split_once('='));
+        words.find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
+    /// The value of the field `key` as a number, which may stand in hexadecimal digits behind `0x`.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        let text = self.field(key)?;
+        match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        }
+    }
+}
+
 /// A /proc file at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcFile {

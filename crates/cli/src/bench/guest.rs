@@ -141,7 +141,7 @@ pub(crate) fn specs(args: &KernelArgs, machine: Option<&MachineSpec>) -> Result<
     args.kernels.iter().map(spec).collect()
 }
 
-/// Disks and swap as the machine has them. Disks called like those of compressed memory are that.
+/// Disks and swap as the machine has them. Compressed memory is a device of zram.
 fn storage(machine: &MachineSpec, args: &KernelArgs) -> Storage {
     let file_system = match args.file_system {
         None | Some(DiskFormat::Ext4) => FileSystem::Ext4,

@@ -11,7 +11,7 @@ pub struct Trace {
     pub packet: Vec<TracePacket>,
 }
 
-/// One packet: the description of a track, or an event on one.
+/// A packet: the description of a track, or an event on a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
     /// Time of the event in nanoseconds.

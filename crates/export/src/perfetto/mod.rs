@@ -9,10 +9,9 @@ mod timeline;
 
 use std::io::Write;
 
-use order9_record::{Event, Run};
+use order9_record::{Event, Run, read_events};
 use prost::Message as _;
 
-use crate::exported::events;
 use crate::{ExportError, Exported};
 use lanes::lanes;
 use messages::{
@@ -31,7 +30,7 @@ pub fn write(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportE
     let (directory, loaded) = exported.needed_run("perfetto")?;
     let mut tracing = Tracing::default();
     for (cell, run) in loaded.manifest.cells.iter().zip(&loaded.runs) {
-        tracing.cell(run, &events(directory, loaded, cell)?);
+        tracing.cell(run, &read_events(directory, &loaded.manifest, cell)?);
     }
     Ok(out.write_all(&tracing.finish().encode_to_vec())?)
 }

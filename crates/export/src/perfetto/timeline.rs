@@ -100,7 +100,7 @@ impl Building {
     }
 
     fn event(&mut self, event: &Event) {
-        let node = || field(&event.fields, "nid").unwrap_or("0");
+        let node = || event.field("nid").unwrap_or("0");
         let task = |what: &str| Track::Task(format!("{what} {}-{}", event.comm, event.pid));
         match &*event.name {
             "sched_switch" => self.switch(event),
@@ -171,11 +171,6 @@ impl Building {
         self.timeline.slices.retain(|_, slices| !slices.is_empty());
         self.timeline
     }
-}
-
-/// The value of a field.
-fn field<'a>(fields: &'a str, name: &str) -> Option<&'a str> {
-    fields.split_whitespace().find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// Fields of `sched_switch`. Names of tasks may hold blanks.
