@@ -1,11 +1,13 @@
 //! `order9 report`.
 
+use order9_export::{Exported, perfetto};
 use order9_html::claims::Claims;
 use order9_html::compaction::{Compaction, fallbacks};
 use order9_html::latency::Latency;
 use order9_html::maps::Maps;
 use order9_html::tables::Tables;
 use order9_html::timeline::Timeline;
+use order9_html::trace::Traces;
 use order9_html::worth::WorthOf;
 use order9_html::{Page, Section, groups};
 use order9_lab::PlotChoice;
@@ -76,6 +78,9 @@ fn page(args: &ReportArgs) -> Result<Page, Failure> {
         blobs: Vec::new(),
     };
     recordings(&stored, &titles, &mut page)?;
+    if args.perfetto {
+        timelines(&stored, &mut page)?;
+    }
     Ok(page)
 }
 
@@ -104,6 +109,19 @@ fn recordings(stored: &[Stored<'_>], titles: &[String], page: &mut Page) -> Resu
     }
     page.sections.extend((!maps.is_empty()).then_some(Section::Maps(maps)));
     page.sections.extend((!compaction.is_empty()).then_some(Section::Compaction(compaction)));
+    Ok(())
+}
+
+/// Adds a trace of every directory for Perfetto.
+fn timelines(stored: &[Stored<'_>], page: &mut Page) -> Result<(), Failure> {
+    let mut traces = Traces::default();
+    for Stored { path, loaded } in stored {
+        let mut trace = Vec::new();
+        let exported = Exported { run: Some((path, loaded)), snapshots: Vec::new() };
+        perfetto::write(&exported, &mut trace).map_err(refused)?;
+        traces.add(&path.display().to_string(), trace, page);
+    }
+    page.sections.push(Section::Traces(traces));
     Ok(())
 }
 

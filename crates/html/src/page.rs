@@ -12,6 +12,7 @@ use crate::maps::Maps;
 use crate::pack::packed;
 use crate::tables::Tables;
 use crate::timeline::Timeline;
+use crate::trace::Traces;
 use crate::worth::WorthOf;
 
 /// All that a page shows, from top to bottom.
@@ -48,6 +49,8 @@ pub enum Section {
     Maps(Maps),
     /// Compaction by its recorded events.
     Compaction(Compaction),
+    /// Timelines for Perfetto.
+    Traces(Traces),
     /// Worth of the switches of an ablation.
     Worth(WorthOf),
     /// A text as a terminal shows it.
@@ -64,7 +67,7 @@ pub struct Text {
 }
 
 /// Programs of the page, in the order in which they need each other.
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 13] = [
     include_str!("../assets/uplot/uplot.min.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/chart.js"),
@@ -76,6 +79,7 @@ const PROGRAMS: [&str; 12] = [
     include_str!("../assets/map.js"),
     include_str!("../assets/compaction.js"),
     include_str!("../assets/worth.js"),
+    include_str!("../assets/trace.js"),
     include_str!("../assets/page.js"),
 ];
 const STYLES: [&str; 2] = [include_str!("../assets/uplot/uplot.min.css"), include_str!("../assets/page.css")];

@@ -10,7 +10,7 @@ use super::Layout;
 /// counters over time, maps of memory.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  order9 report runs/thpscale -o thpscale.html\n  order9 report runs/before runs/after -o both.html\n  order9 report runs/usemem --claim claims/002-usemem.toml -o usemem.html"
+    after_help = "Examples:\n  order9 report runs/thpscale -o thpscale.html\n  order9 report runs/before runs/after -o both.html\n  order9 report runs/usemem --claim claims/002-usemem.toml -o usemem.html\n  order9 report runs/thpscale --perfetto -o thpscale.html"
 )]
 pub(crate) struct ReportArgs {
     /// Directories that `order9 run -o` wrote, all of one workload.
@@ -23,6 +23,9 @@ pub(crate) struct ReportArgs {
     /// once.
     #[arg(long = "claim", value_name = "FILE")]
     pub(crate) claims: Vec<PathBuf>,
+    /// Also carry timelines, with a button that opens them in ui.perfetto.dev; the page grows by the packed traces.
+    #[arg(long)]
+    pub(crate) perfetto: bool,
     /// Means over runs with their spread, or the tables of mmtests to the byte, which pool all runs. [default: runs]
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Option<Layout>,

@@ -88,6 +88,34 @@ fn read_all(browser: &mut Browser, theme: &str) {
 }
 
 #[test]
+fn a_report_hands_its_timeline_to_perfetto() {
+    let folder = folder_with_machine();
+    order9_line(&format!("run {SHORT} -o {{}}/a"), folder.path()).success();
+    order9_line("report {}/a --perfetto -o {}/page.html", folder.path()).success();
+    order9_line("export {}/a --to perfetto -o {}/a.pftrace", folder.path()).success();
+    let Some(mut browser) = Browser::open(&folder.path().join("page.html"), "light") else { return };
+    // A window that behaves as the Perfetto UI does: it answers PING, and takes a trace.
+    browser.value(
+        "(() => { window.taken = null; window.open = (url) => ({ postMessage(message, origin) { \
+         if (url !== 'https://ui.perfetto.dev' || origin !== url) throw new Error(url + origin); \
+         if (message === 'PING') dispatchEvent(new MessageEvent('message', { data: 'PONG', origin })); \
+         else window.taken = message.perfetto; } }); document.querySelector('.perfetto').click(); })()",
+    );
+    browser.until("window.taken !== null");
+    assert!(browser.text("window.taken.title").ends_with("/a"));
+    assert_eq!(browser.text("window.taken.fileName"), "a.pftrace");
+    let handed = browser.value("[...new Uint8Array(window.taken.buffer)]");
+    let handed = handed.as_array().expect("bytes").iter().map(|byte| byte.as_u64().expect("a byte") as u8);
+    assert!(handed.eq(fs::read(folder.path().join("a.pftrace")).expect("it was exported")));
+    assert_eq!(
+        browser.text("document.querySelector('.traces [role=status]').textContent"),
+        "The trace is in the other window."
+    );
+    assert_eq!(browser.requests.len(), 1, "nothing but the page itself: {:?}", browser.requests);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
 fn a_large_machine_stays_fluid_while_zooming() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     order9_line("snapshot synth --size 64G -o {}/large.o9snap", folder.path());
