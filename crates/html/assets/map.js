@@ -70,6 +70,8 @@ class MapView {
       await this.update();
       o9.theme.redraws.push(() => this.paint());
     });
+    // Opening takes a moment, which printing does not wait for.
+    requestIdleCallback(() => o9.lazy.make(this.parts[0]), { timeout: 2000 });
   }
 
   open(at) {
