@@ -102,5 +102,5 @@ kinds=(--lib --bins --tests --examples)
 step "tests compile" cargo test --locked --workspace --no-run "${kinds[@]}"
 step "virtual machines" guests
 step "tests" tests "${kinds[@]}"
-step "every workload on every machine, small" scripts/matrix.sh --small target/debug/order9
+step "every workload on every machine, small" scripts/matrix.sh --small --jobs "$(nproc)" target/debug/order9
 total

@@ -12,17 +12,18 @@
 #   --only PATTERN  only cells whose "WORKLOAD MACHINE POLICY" has a match
 #   --seconds N     how long a run may take (3600)
 #   --memory GIB    how much memory of this host a run may take (16)
+#   --jobs N        cells at the same time (1)
 set -uo pipefail
 TIMEFORMAT=%U
 # The oldest release, one from the middle, the newest, and the index.
 POLICIES=(linux-4.4 linux-5.3-shrinker linux-6.18 order9)
 
 usage() {
-    sed -n '6,15s/^# \{0,3\}//p' "$0" >&2
+    sed -n '6,16s/^# \{0,3\}//p' "$0" >&2
     exit 2
 }
 
-small=no against='' seeds=1 check=0 only=. seconds=3600 memory=16
+small=no against='' seeds=1 check=0 only=. seconds=3600 memory=16 jobs=1
 while [ $# -gt 1 ]; do
     case $1 in
         --small) small=yes && shift && continue ;;
@@ -32,6 +33,7 @@ while [ $# -gt 1 ]; do
         --only) only=$2 ;;
         --seconds) seconds=$2 ;;
         --memory) memory=$2 ;;
+        --jobs) jobs=$2 ;;
         *) usage ;;
     esac
     shift 2
@@ -70,12 +72,12 @@ small_parameters() {
     esac
 }
 
-# Runs a cell once with a binary; its digest goes into a file, what it says into another.
+# Runs a cell once with a binary; its digest goes into a file of the cell's own folder, what it says into another.
 run_cell() {
     local binary=$1
     (
         ulimit -v $((memory << 20))
-        timeout "$seconds" "$binary" "${arguments[@]}" 2>"$folder/errors" | sed -n 's/^digest //p' >"$folder/digest"
+        timeout "$seconds" "$binary" "${arguments[@]}" 2>"$own/errors" | sed -n 's/^digest //p' >"$own/digest"
         exit "${PIPESTATUS[0]}"
     )
 }
@@ -88,32 +90,34 @@ try_cell() {
         status=$?
         case $status in
             0) ;;
-            2) sed -n 's/.*\(memory ran out after [^:;]*\).*/\1/p' "$folder/errors" >"$folder/digest" ;;&
-            2) [ -s "$folder/digest" ] || { text="FAILED: $(head -3 "$folder/errors" | tr '\n' ' ')" && return 1; } ;;
+            2) sed -n 's/.*\(memory ran out after [^:;]*\).*/\1/p' "$own/errors" >"$own/digest" ;;&
+            2) [ -s "$own/digest" ] || { text="FAILED: $(head -3 "$own/errors" | tr '\n' ' ')" && return 1; } ;;
             124) text="FAILED: not through after $seconds s" && return 1 ;;
-            *) text="FAILED with status $status: $(grep -v '^$' "$folder/errors" | head -3 | tr '\n' ' ')" && return 1 ;;
+            *) text="FAILED with status $status: $(grep -v '^$' "$own/errors" | head -3 | tr '\n' ' ')" && return 1 ;;
         esac
-        [ -s "$folder/digest" ] || { text="FAILED: no digest" && return 1; }
-        first=${first:-$(<"$folder/digest")}
-        [ "$first" = "$(<"$folder/digest")" ] || { text="FAILED: $binary has another digest" && return 1; }
+        [ -s "$own/digest" ] || { text="FAILED: no digest" && return 1; }
+        first=${first:-$(<"$own/digest")}
+        [ "$first" = "$(<"$own/digest")" ] || { text="FAILED: $binary has another digest" && return 1; }
     done
     text="ok $first"
 }
 
+# Runs a cell and prints its line: NUMBER WORKLOAD MACHINE POLICY.
 cell() {
-    local workload=$1 machine=$2 policy=$3 parameter status text arguments
+    local own=$folder/$1 workload=$2 machine=$3 policy=$4 parameter status text arguments
+    mkdir "$own"
     arguments=(run "$workload" --policy "$policy" --seeds "$seeds" --check "$check" --machine "$machine")
     if [ "$small" = yes ]; then
         arguments[-1]=$folder/$machine.toml
         for parameter in $(small_parameters "$workload"); do arguments+=(--param "$parameter"); done
     fi
-    { time try_cell; } 2>"$folder/cpu"
+    { time try_cell; } 2>"$own/cpu"
     status=$?
-    printf '%-20s %-12s %-19s %8.1f s  %s\n' "$workload" "$machine" "$policy" "$(tail -1 "$folder/cpu")" "$text"
-    return "$status"
+    printf '%-20s %-12s %-19s %8.1f s  %s\n' "$workload" "$machine" "$policy" "$(tail -1 "$own/cpu")" "$text"
+    [ "$status" = 0 ] || touch "$own/failed"
 }
 
-cells=0 failed=0
+cells=0
 workloads=$("$order9" workloads | sed -n 's/^\([a-z][a-z0-9-]*\): .*/\1/p')
 for machine in $("$order9" machines list | awk 'NR > 1 { print $1 }'); do
     [ "$small" = no ] || small_machine "$machine" >"$folder/$machine.toml"
@@ -121,9 +125,12 @@ for machine in $("$order9" machines list | awk 'NR > 1 { print $1 }'); do
         for policy in "${POLICIES[@]}"; do
             [[ "$workload $machine $policy" =~ $only ]] || continue
             cells=$((cells + 1))
-            cell "$workload" "$machine" "$policy" || failed=$((failed + 1))
+            while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do wait -n; done
+            cell "$cells" "$workload" "$machine" "$policy" &
         done
     done
 done
+wait
+failed=$(find "$folder" -mindepth 2 -name failed | wc -l)
 echo "matrix: $cells cells, $failed failed"
 [ "$cells" -gt 0 ] && [ "$failed" = 0 ]

@@ -184,10 +184,12 @@ fn from_map(
     Ok((mm, Some(captured)))
 }
 
-/// Memory made up for a machine, whose size, nodes and CPUs it has.
+/// Memory made up for a machine, whose size, nodes and CPUs it has. The memory has no settings of its own, so that every
+/// policy starts with its own defaults.
 fn made_up(spec: &SynthSpec, machine: &MachineSpec) -> Result<Snapshot, PlanError> {
     let spec = SynthSpec { size: machine.memory(), nodes: machine.nodes.len() as u16, ..spec.clone() };
     let (mut snapshot, _) = synth(&spec)?;
+    snapshot.settings.clear();
     let mut next = 0;
     for (node, of) in snapshot.nodes.iter_mut().zip(&machine.nodes) {
         node.cpus = (next..next + of.cpus).collect();

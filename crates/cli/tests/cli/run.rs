@@ -130,6 +130,21 @@ fn files_of_proc_are_those_of_a_host() {
 }
 
 #[test]
+fn made_up_memory_leaves_a_policy_its_own_settings() {
+    let folder = folder_with_machine();
+    for start in ["empty", "synth"] {
+        let line = format!("run {SHORT} --policy linux-4.4 --policy linux-6.18 --memory {start} --proc-dir {{}}/{start}");
+        order9_line(&line, folder.path()).success();
+        for (policy, word) in [("linux-4.4", "[always]"), ("linux-6.18", "[madvise]")] {
+            let run = folder.path().join(start).join(policy).join("seed-1/000000.000");
+            let defrag = fs::read_to_string(run.join("sys/kernel/mm/transparent_hugepage/defrag"));
+            let defrag = defrag.expect("every policy has the file");
+            assert!(defrag.contains(word), "{start}, {policy}: {defrag}");
+        }
+    }
+}
+
+#[test]
 fn the_end_of_a_run_can_be_inspected_with_its_map() {
     let folder = folder_with_machine();
     order9_line(&format!("run {SHORT} --proc-dir {{}}/files"), folder.path()).success();
