@@ -58,9 +58,9 @@ pub enum LruScope {
 /// List on which new anonymous pages start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewAnon {
-    /// On the active list. Up to 5.8.
+    /// On the active list, to which one access takes them back. Up to 5.8.
     Active,
-    /// On the inactive list, from which use has to save them. 5.9+.
+    /// On the inactive list, from which use has to save them: two accesses, as for pages of files. 5.9+.
     Inactive,
 }
 

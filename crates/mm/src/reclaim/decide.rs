@@ -4,7 +4,7 @@ use order9_frames::Gfp;
 use order9_units::Order;
 
 use crate::lru_list::LruType;
-use crate::policy::ContinueRule;
+use crate::policy::{ContinueRule, NewAnon};
 
 /// Verdict on a page at the tail of an inactive list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +20,24 @@ pub enum Reference {
 }
 
 /// Judges a page by use: `young` mappings accessed it since the last look, `referenced` remembers one access before, and
-/// `executable` mappings count more. Returns the verdict and the new value of `referenced`.
+/// `executable` mappings of files count more. Where anonymous pages start on the active list (`new_anon`), one access
+/// takes them back to it; where they start on the inactive one, they need two, as pages of files do (5.9, "mm/vmscan:
+/// protect the workingset on anonymous LRU"). Returns the verdict and the new value of `referenced`.
 #[must_use]
-pub const fn check_references(young: u32, of: LruType, referenced: bool, executable: bool) -> (Reference, bool) {
+pub const fn check_references(
+    young: u32,
+    of: LruType,
+    referenced: bool,
+    executable: bool,
+    new_anon: NewAnon,
+) -> (Reference, bool) {
     match (young, of, referenced) {
-        (1.., LruType::Anon, _) => (Reference::Activate, false),
-        (1.., LruType::File, true) | (2.., LruType::File, _) => (Reference::Activate, true),
-        (1, LruType::File, false) if executable => (Reference::Activate, true),
-        (1, LruType::File, false) => (Reference::Keep, true),
         (0, LruType::File, true) => (Reference::ReclaimClean, false),
         (0, ..) => (Reference::Reclaim, false),
+        (_, LruType::Anon, _) if matches!(new_anon, NewAnon::Active) => (Reference::Activate, false),
+        (1, LruType::File, false) if executable => (Reference::Activate, true),
+        (1, _, false) => (Reference::Keep, true),
+        (1, _, true) | (2.., ..) => (Reference::Activate, true),
     }
 }
 
@@ -101,8 +109,6 @@ mod tests {
     fn references_at_the_tail() {
         use Reference::{Activate, Keep, Reclaim, ReclaimClean};
         for (young, of, referenced, executable, verdict) in [
-            (1, LruType::Anon, false, false, (Activate, false)),
-            (3, LruType::Anon, true, false, (Activate, false)),
             (1, LruType::File, true, false, (Activate, true)),
             (2, LruType::File, false, false, (Activate, true)),
             (1, LruType::File, false, true, (Activate, true)),
@@ -112,8 +118,26 @@ mod tests {
             (0, LruType::Anon, false, false, (Reclaim, false)),
             (0, LruType::Anon, true, false, (Reclaim, false)),
         ] {
-            let found = check_references(young, of, referenced, executable);
-            assert_eq!(found, verdict, "{young} young, {of:?}, {referenced}, {executable}");
+            for new_anon in [NewAnon::Active, NewAnon::Inactive] {
+                let found = check_references(young, of, referenced, executable, new_anon);
+                assert_eq!(found, verdict, "{young} young, {of:?}, {referenced}, {executable}, {new_anon:?}");
+            }
+        }
+        // Pages of programs: one access is enough up to 5.8, and two are needed from 5.9 on, whatever is executed.
+        for (young, referenced, up_to_5_8, from_5_9) in [
+            (1, false, (Activate, false), (Keep, true)),
+            (1, true, (Activate, false), (Activate, true)),
+            (2, false, (Activate, false), (Activate, true)),
+            (3, true, (Activate, false), (Activate, true)),
+        ] {
+            for (executable, new_anon, verdict) in [
+                (false, NewAnon::Active, up_to_5_8),
+                (false, NewAnon::Inactive, from_5_9),
+                (true, NewAnon::Inactive, from_5_9),
+            ] {
+                let found = check_references(young, LruType::Anon, referenced, executable, new_anon);
+                assert_eq!(found, verdict, "{young} young, {referenced}, {executable}, {new_anon:?}");
+            }
         }
     }
 

@@ -46,7 +46,9 @@ impl Reclaim {
         }
         let uses = if mapped { pages.take_uses(idx, phys) } else { Uses::default() };
         let of = word.lru_type();
-        let (verdict, referenced) = check_references(uses.young, of, word.has(PageFlag::Referenced), uses.executable);
+        let new_anon = phys.policy.reclaim.new_anon;
+        let was_referenced = word.has(PageFlag::Referenced);
+        let (verdict, referenced) = check_references(uses.young, of, was_referenced, uses.executable, new_anon);
         phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Referenced, referenced));
         match (verdict, owner) {
             (Reference::Activate, _) => Outcome::Activate,

@@ -23,9 +23,9 @@ pub(super) static SWITCHES: &[Switch] = &[
         "The list on which new anonymous pages start",
         "new anonymous pages start",
         NewAnon::Active: "active",
-            "on the active list", "up to 5.8";
+            "on the active list, to which one access takes them back", "up to 5.8";
         NewAnon::Inactive: "inactive",
-            "on the inactive list, from which use has to save them", "5.9+";
+            "on the inactive list, from which two accesses save them, as pages of files", "5.9+";
     ),
     flag!(
         reclaim.file_ratio,
