@@ -8,7 +8,7 @@
 #   --again         run the lab anew against the kernels' runs that are there, and no kernel: minutes
 #   --kernels LIST  kernels, "5.10 6.1 6.12 7.2 host" by default; host is the one that runs here
 #   --runs N        runs of each experiment (3)
-#   --prices FILE   prices of the lab in guests, from `order9 calibrate --kernel ... --deterministic -o FILE`
+#   --prices FILE   prices of the lab in guests (each kernel's own, measured in a guest once and kept in the folder)
 #   --causes FILE   causes of gaps that people have found (docs/fidelity-causes.toml)
 #   --binary FILE   order9 to take, with order9-guest beside it or in its tree (both are built)
 #   --into FOLDER   folder for verdicts and runs (target/fidelity)
@@ -57,6 +57,16 @@ cases() {
     sed -n '/^\[\[case\]\]/,/^name/s/^name = "\(.*\)"/\1/p' "$1"
 }
 
+# Prices of the lab for a kernel: those that were named, else its own; measured once, in the guest that has all that has a price.
+prices_of() {
+    local own=$into/$1/prices.toml
+    [ -z "$prices" ] || { printf '%s' "$prices" && return; }
+    [ -e "$own" ] ||
+        "$order9" calibrate --kernel "linux-$1" --machine guest-zram --deterministic --rounds 1 -o "$own" >"$own.log" 2>&1 ||
+        { printf '%-6s no prices: %s\n' "$1" "$(grep '^order9: ' "$own.log" | tail -n 1)" >&2 && return 1; }
+    printf '%s' "$own"
+}
+
 # Judges one experiment under one kernel, unless its verdict is there: judge KERNEL SCENARIO CASE. What it cannot do is said, and tried
 # again the next time.
 judge() {
@@ -73,7 +83,7 @@ judge() {
         arguments+=(-o "$place")
         [ "$kernel" = host ] || arguments+=(--kernel "linux-$kernel" --deterministic)
     fi
-    [ "$kernel" = host ] || [ -z "$prices" ] || arguments+=(--prices "$prices")
+    [ "$kernel" = host ] || arguments+=(--prices "$own_prices")
     local start=$SECONDS
     "$order9" validate "${arguments[@]}" >"$place.log" 2>&1
     status=$?
@@ -96,6 +106,8 @@ for kernel in $kernels; do
     elif [ $again = no ] && ! "$order9" kernels list | grep "^linux-$kernel " | grep -Eqv 'not fetched|without modules'; then
         "$order9" kernels fetch "$kernel" || continue
     fi
+    own_prices=''
+    [ "$kernel" = host ] || own_prices=$(prices_of "$kernel") || continue
     for scenario in $scenarios; do
         cases "$scenario" | { [ $quick = yes ] && head -n 1 || cat; } | while read -r case; do
             judge "$kernel" "$scenario" "$case" </dev/null

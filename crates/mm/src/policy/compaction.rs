@@ -53,6 +53,10 @@ pub struct CompactionPolicy {
     /// Runs without regard to skip hints and synchronous requests of the administrator do not. 6.5+; in 6.3 and 6.4 direct
     /// runs alone.
     pub finish_on_failure: bool,
+    /// A run looks for its captured block before it drains the per-CPU lists, and only after a batch of moves. The drain is
+    /// what completes a block, so the run moves one batch of the next pageblock before it ends. 6.3+ ("mm, compaction: check
+    /// if a page has been captured before draining PCP pages").
+    pub capture_before_drain: bool,
     /// After a selective reset the free scanner sees one frame of its first pageblock. 5.1+.
     pub reset_free_last_frame: bool,
     /// The search for free frames visits one entry per order. 5.1 to 5.13.
@@ -213,6 +217,7 @@ impl Default for CompactionPolicy {
             private_aligned_only: true,
             cached_migrate_overshoot: true,
             finish_on_failure: false,
+            capture_before_drain: false,
             reset_free_last_frame: true,
             target_limit_min: true,
             proactive: false,

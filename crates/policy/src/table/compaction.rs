@@ -172,6 +172,12 @@ pub(super) static SWITCHES: &[Switch] = &[
             "6.5+; direct runs alone in 6.3 and 6.4"
     ),
     flag!(
+        compaction.capture_before_drain,
+        "Whether a run looks for its captured block before it drains the per-CPU lists",
+        off: "a run ends as soon as its drain has completed the block that it captures", "up to 6.2",
+        on: "a run moves one batch of the next pageblock before it sees the block that its drain has completed", "6.3+"
+    ),
+    flag!(
         compaction.reset_free_last_frame,
         "Whether the free scanner sees one frame of its first pageblock after a selective reset",
         off: "after a selective reset the free scanner sees its first pageblock whole", "never released",

@@ -64,12 +64,19 @@ impl<T: Tracer> PhysMem<T> {
         run.rescan = self.policy.compaction.rescan_whole_block && again;
     }
 
-    /// Ends a round: drains freed frames, and looks whether the task has captured its block.
-    fn end_round(&mut self, run: &mut CompactControl) -> Round {
+    /// Ends a round that has moved pages or found none: drains freed frames, and looks whether the task has captured its
+    /// block. Where the look comes before the drain, a block that the drain completes ends the run after its next batch.
+    fn end_round(&mut self, run: &mut CompactControl, moved: bool) -> Round {
+        let looks_first = self.policy.compaction.capture_before_drain;
+        run.captured = run.captured.or_else(|| self.take_captured());
+        if looks_first && moved && run.captured.is_some() {
+            self.count_emptied(run);
+            return Round::Over(CompactResult::Success);
+        }
         self.drain_past_range(run);
         run.captured = run.captured.or_else(|| self.take_captured());
         self.count_emptied(run);
-        if run.captured.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
+        if !looks_first && run.captured.is_some() { Round::Over(CompactResult::Success) } else { Round::Next }
     }
 
     pub(crate) fn trace_scanners(&mut self, run: &CompactControl, status: Option<CompactResult>) {
@@ -119,7 +126,7 @@ impl Compaction {
                     let cached = &mut self.zones[run.zone.index()].cached_migrate;
                     cached[1] = cached[0];
                 }
-                phys.end_round(run)
+                phys.end_round(run, false)
             }
             Isolate::Success => {
                 run.update_cached = false;
@@ -165,7 +172,7 @@ impl UsedPages {
                 run.last_migrated = None;
             }
         }
-        match phys.end_round(run) {
+        match phys.end_round(run, true) {
             Round::Over(result) => Some(result),
             _ => None,
         }

@@ -89,6 +89,7 @@ fn classic() -> Policy {
         reset_free_last_frame: false,
         target_limit_min: false,
         finish_on_failure: false,
+        capture_before_drain: false,
         ..CompactionPolicy::default()
     };
     policy

@@ -302,6 +302,20 @@ fn what_a_drain_of_per_cpu_lists_makes_is_captured_too() {
 }
 
 #[test]
+fn a_look_before_the_drain_costs_one_batch_more() {
+    let batches = |before_drain| {
+        let mut frames = worked_example();
+        frames.extend([F::Page; 24 * 512]);
+        let rules = classic_with(|rules| (rules.capture, rules.capture_before_drain) = (true, before_drain));
+        let world = World::new(rules, &frames);
+        let compacted = world.compact_huge(CompactPriority::Async);
+        assert!(compacted.captured.is_some() && compacted.result == CompactResult::Success, "{compacted:?}");
+        world.events(|event| matches!(event, CompactEvent::Migratepages { .. }))
+    };
+    assert_eq!(batches(true), batches(false) + 1);
+}
+
+#[test]
 fn a_page_that_cannot_move_has_its_pageblock_finished_and_marked() {
     let scans = |world: &World| {
         world.events(
