@@ -37,8 +37,9 @@ pub(crate) struct BenchArgs {
     pub(crate) every: Option<String>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Keep the events of this tracepoint, mm_compaction_end for instance, from a tracefs instance of its own. May be given more than once.
-    #[arg(long, value_name = "NAME")]
+    /// Keep the events of this tracepoint, mm_compaction_end for instance, from a tracefs instance of its own. May be given more than
+    /// once, or with commas between names.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) events: Vec<String>,
     /// Keep no state of memory where the workload would have one: daemons of the kernel work on while it is looked at.
     #[arg(long)]

@@ -24,8 +24,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) every: Option<String>,
     /// Also count requests of the page allocator by order and type, from tracepoint mm_page_alloc. --events=NAME keeps the events of
-    /// another tracepoint; may be given more than once.
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "kmem:mm_page_alloc")]
+    /// another tracepoint; may be given more than once, or with commas between names.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "kmem:mm_page_alloc")]
     pub(crate) events: Vec<String>,
     /// The command to run meanwhile, with its arguments; without one, the host is recorded as it is.
     #[arg(value_name = "COMMAND", last = true)]
