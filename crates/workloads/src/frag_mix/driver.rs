@@ -22,10 +22,9 @@ pub(super) async fn run<S: Sys>(sys: &S, parameters: &Parameters, end: Nanos) ->
         while let Some((_, memory)) = due.pop_front_if(|(due, _)| *due <= start) {
             Driver::give_back(sys, memory).await?;
         }
-        let start = sys.now();
-        let block = driver.take(sys).await?;
+        let (block, time) = driver.take(sys).await?;
         asked += 1;
-        sys.sample(if block.is_some() { GOT } else { REFUSED }, sys.now() - start);
+        sys.sample(if block.is_some() { GOT } else { REFUSED }, time);
         if let Some(memory) = block {
             got += 1;
             due.push_back((sys.now() + held, memory));

@@ -199,8 +199,7 @@ const RETRY: Nanos = Nanos::new(1_000_000);
 async fn drive<S: Sys>(sys: &S, driver: Driver, pace: Pace, free: Bytes) -> Result<(), Stop> {
     let (mut blocks, mut failures) = (0_u64, 0);
     while failures < pace.failures {
-        let start = sys.now();
-        let block = driver.take(sys).await?;
+        let (block, time) = driver.take(sys).await?;
         if block.is_none() {
             failures += 1;
             if failures < pace.failures {
@@ -208,7 +207,7 @@ async fn drive<S: Sys>(sys: &S, driver: Driver, pace: Pace, free: Bytes) -> Resu
             }
             continue;
         }
-        sys.sample("alloc", sys.now() - start);
+        sys.sample("alloc", time);
         (blocks, failures) = (blocks + 1, 0);
         if pace.interval > Nanos::ZERO {
             sys.sleep(pace.interval).await?;
