@@ -16,6 +16,7 @@ mod plot;
 mod record;
 mod report;
 mod run;
+mod shells;
 
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use export::{ExportArgs, ExportFormat};
@@ -23,6 +24,7 @@ pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, TableFormat, WorkloadsArgs, WorkloadsCommand};
+pub(crate) use shells::{CompletionsArgs, ManArgs};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
 /// rest.
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Export(ExportArgs),
     Workloads(WorkloadsArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Show this host's memory, or a snapshot's: huge pages, what compaction could recover, and a map.

@@ -10,6 +10,7 @@ mod bench;
 mod calibrate;
 mod capture;
 mod compare;
+mod completions;
 mod export;
 mod failure;
 mod fidelity;
@@ -18,6 +19,7 @@ mod info;
 mod inspect;
 mod kernels;
 mod machines;
+mod man;
 mod output;
 mod picture_file;
 mod plot;
@@ -86,5 +88,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Workloads(args) => workloads::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     }
 }

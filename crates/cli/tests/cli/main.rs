@@ -29,6 +29,7 @@ mod report;
 mod resume;
 mod run;
 mod run_refusals;
+mod shells;
 mod support;
 mod watch;
 mod weights;
