@@ -7,14 +7,19 @@ SOAK_SEEDS ?= 3
 MATRIX ?=
 # More for the validation: --quick, --kernels LIST, --runs N, --prices FILE, --causes FILE.
 VALIDATE ?=
+# Where `make install` puts things; DESTDIR stands before it.
+PREFIX ?= /usr/local
+BUILT = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help run test bench bench-host fuzz soak matrix mutants prepare prepare-guests validate
+.PHONY: help install uninstall dist run test bench bench-host fuzz soak matrix mutants prepare prepare-guests validate
 
 help:
 	@echo "make run         build, inspect the memory of this host (as root; else of a bundled snapshot), and run thpscale in it"
+	@echo "make install     order9 with completions and manual pages below PREFIX=$(PREFIX); make uninstall removes exactly these"
 	@echo "make test        every check"
 	@echo "make bench       benchmarks of the engine and the analysis"
 	@echo "make bench-host  benchmarks that read or fill this host's memory (as root)"
+	@echo "make dist        a static binary as tar.gz and as a Debian package, in target/packages"
 	@echo "make fuzz        every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) (nightly Rust and cargo-fuzz)"
 	@echo "make soak        hours: the property tests with SOAK_CASES=$(SOAK_CASES) cases each, small runs of SOAK_SEEDS=$(SOAK_SEEDS)"
 	@echo "                 seeds twice and in two builds, and every workload with its defaults on every machine (make matrix)"
@@ -31,6 +36,20 @@ prepare-guests:
 
 run: prepare
 	@bash scripts/run.sh
+
+# The first process of virtual machines comes along where this Rust can build it.
+install: prepare
+	cargo build --release --locked -p order9-cli
+	@if [ -d "$$(rustc --print target-libdir --target x86_64-unknown-linux-musl)" ]; then \
+		cargo build --profile guest --locked -p order9-guest --target x86_64-unknown-linux-musl && \
+		guest=$(BUILT)/x86_64-unknown-linux-musl/guest/order9-guest; \
+	fi && PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" bash scripts/install.sh install $(BUILT)/release/order9 $$guest
+
+uninstall:
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" bash scripts/install.sh uninstall
+
+dist: prepare
+	@bash scripts/dist.sh
 
 test: prepare-guests
 	@bash scripts/check.sh

@@ -14,6 +14,7 @@ mod export;
 mod forge;
 mod golden;
 mod guests;
+mod install;
 mod kills;
 mod machines;
 mod map;

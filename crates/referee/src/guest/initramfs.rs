@@ -11,17 +11,18 @@ use crate::kernels::Module;
 
 /// Name of the first process' file.
 const INIT: &str = "order9-guest";
-/// Folders of the first process in the tree where it is built, from the folder with the command.
-const BUILT: [&str; 2] = ["../x86_64-unknown-linux-musl/guest", "../../x86_64-unknown-linux-musl/guest"];
+/// Folders of the first process, from the folder with the command: of an installation, and of the tree where it is built.
+const PLACES: [&str; 3] =
+    ["../libexec/order9", "../x86_64-unknown-linux-musl/guest", "../../x86_64-unknown-linux-musl/guest"];
 
-/// The first process' file: beside the command, or where the tree has it that the command was built in.
+/// The first process' file: beside the command, where an installation has it, or where the tree has it that the command was built in.
 ///
 /// # Errors
 /// Where it is in none of these places.
 pub fn find_init() -> Result<PathBuf, GuestError> {
     let command = std::env::current_exe().map_err(GuestError::file("/proc/self/exe"))?;
     let folder = command.parent().unwrap_or(Path::new("/"));
-    let places = std::iter::once(folder.join(INIT)).chain(BUILT.map(|place| folder.join(place).join(INIT)));
+    let places = std::iter::once(folder.join(INIT)).chain(PLACES.map(|place| folder.join(place).join(INIT)));
     places.into_iter().find(|path| path.is_file()).ok_or(GuestError::NoInit)
 }
 
