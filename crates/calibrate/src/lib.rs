@@ -26,7 +26,8 @@ use std::io;
 pub use direct::Direct;
 pub use machine_file::Base;
 pub use prices::keys;
-pub use report::Calibration;
+pub use report::{Calibration, Measured, OtherWay, Priced, Sum, Tables};
+pub use spread::Spread;
 
 /// The highest priority, so that others on this host disturb little.
 const NICE: i32 = -20;

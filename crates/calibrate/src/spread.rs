@@ -1,13 +1,19 @@
 //! Median and quartiles over rounds.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::direct::Direct;
 
 /// Median and quartiles, in ns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) low: f64,
-    pub(crate) median: f64,
-    pub(crate) high: f64,
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Spread {
+    /// The lower quartile.
+    pub low: f64,
+    /// The median.
+    pub median: f64,
+    /// The upper quartile.
+    pub high: f64,
 }
 
 impl Spread {

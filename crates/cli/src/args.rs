@@ -16,6 +16,7 @@ mod plot;
 mod record;
 mod report;
 mod run;
+mod schema;
 mod shells;
 
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
@@ -24,6 +25,7 @@ pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, TableFormat, WorkloadsArgs, WorkloadsCommand};
+pub(crate) use schema::SchemaArgs;
 pub(crate) use shells::{CompletionsArgs, ManArgs};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
@@ -68,6 +70,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Export(ExportArgs),
     Workloads(WorkloadsArgs),
+    Schema(SchemaArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -11,7 +11,7 @@ use order9_units::Bytes;
 use crate::args::CalibrateArgs;
 use crate::bench::guest::{Booted, machine_of, specs};
 use crate::failure::Failure;
-use crate::output::{print, say};
+use crate::output::{json, print, say};
 use crate::target::Target;
 
 fn usage(error: impl Display) -> Failure {
@@ -25,11 +25,13 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let target = args.output.as_deref().map(|path| Target::new(path, true)).transpose()?;
     let measured = if args.kernels.kernels.is_empty() { here(args)? } else { in_guest(args)? };
     let Measured { calibration, summary, memory } = measured;
-    let Some(target) = target else { return print(&calibration.to_string()) };
+    let tables = calibration.tables();
+    let text = || if args.json { json(&tables) } else { Ok(tables.to_string()) };
+    let Some(target) = target else { return print(&text()?) };
     let base = Base { machine: &args.base, summary: &summary, nodes: nodes(&memory) };
-    let text = calibration.machine_file(&base);
-    target.write(|out| out.write_all(text.as_bytes()))?;
-    if target.is_output() { say(&calibration.to_string()) } else { print(&calibration.to_string()) }
+    let file = calibration.machine_file(&base);
+    target.write(|out| out.write_all(file.as_bytes()))?;
+    if target.is_output() { say(&text()?) } else { print(&text()?) }
 }
 
 /// Measurements, and the machine that they are of.

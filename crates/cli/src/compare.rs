@@ -17,6 +17,7 @@ use order9_report::compare::{csv, latex, markdown};
 use order9_report::stats::Generation;
 use order9_toml::{nearest, proposal, shown};
 use order9_workloads::Workload;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{CompareArgs, Layout, TableFormat};
@@ -26,8 +27,8 @@ use crate::results::{brief, is_brief, tables, with_notes};
 use crate::target::Target;
 
 /// All of it for programs.
-#[derive(Serialize)]
-struct Json<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
     notes: &'a [String],
     report: &'a Report,
     /// Verdicts on the statements of a claim.

@@ -147,10 +147,10 @@ fn all_tables(args: &ExportArgs, exported: &Exported<'_>, format: Format) -> Res
 /// A chart for each level and counter that changed, and for each operation.
 fn charts(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
     let there = changed(loaded, &PlotChoice::default()).map_err(refused)?;
-    let levels = there.levels.iter().map(|(name, ..)| name.clone());
-    let metrics = levels.chain(there.counters.iter().map(|(name, _)| format!("{name}/s")));
+    let levels = there.levels.iter().map(|level| level.name.clone());
+    let metrics = levels.chain(there.counters.iter().map(|counter| format!("{}/s", counter.name)));
     let metrics = metrics.map(|text| text.parse::<Metric>().map(|metric| (Some(metric), None)).map_err(refused));
-    let operations = there.samples.iter().map(|(name, _)| Ok((None, Some(name.clone()))));
+    let operations = there.samples.iter().map(|operation| Ok((None, Some(operation.name.clone()))));
     let folder = Folder::new(&args.output)?;
     let mut count = 0;
     for choice in metrics.chain(operations) {

@@ -1,6 +1,7 @@
 //! `order9 kernels`.
 
 use order9_referee::kernels::{Kernel, Kernels};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::KernelsCommand;
@@ -8,8 +9,8 @@ use crate::failure::Failure;
 use crate::output::{print, print_json};
 
 /// A kernel for programs.
-#[derive(Serialize)]
-struct Json<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
     series: &'a str,
     suite: &'a str,
     package: Option<&'a str>,

@@ -29,6 +29,7 @@ mod repeat;
 mod report;
 mod results;
 mod run;
+mod schema;
 mod screen;
 mod source;
 mod synth;
@@ -88,6 +89,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Workloads(args) => workloads::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -65,9 +65,14 @@ pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
 
 /// Writes `value` to standard output as JSON.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    write(&json(value)?)
+}
+
+/// `value` as JSON for people and programs, with harmless characters only.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
     text.push('\n');
-    write(&order9_escape::json(&text))
+    Ok(order9_escape::json(&text).into_owned())
 }
 
 /// Writes `text` where messages go: results are on standard output.

@@ -16,7 +16,7 @@ use order9_report::terminal::ColourDepth;
 
 use crate::args::PlotArgs;
 use crate::failure::Failure;
-use crate::output::{print, say};
+use crate::output::{print, print_json, say};
 use crate::picture_file::PictureFile;
 use crate::report;
 use crate::target::Target;
@@ -32,7 +32,13 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let listing = !args.cdf && args.worth.is_none() && choice.metrics.is_empty() && choice.operations.is_empty();
     if listing {
         let loaded = read(&args.directory).map_err(refused)?;
-        return print(&list(&args.directory, &changed(&loaded, &choice).map_err(refused)?));
+        let changed = changed(&loaded, &choice).map_err(refused)?;
+        return if args.json { print_json(&changed) } else { print(&list(&args.directory, &changed)) };
+    }
+    if args.json {
+        return Err(Failure::Usage(
+            "--json prints the metrics that there are: expected no metric beside it".to_owned(),
+        ));
     }
     let ending = match (args.cdf, &args.worth) {
         (true, _) => "-cdf.svg",
@@ -108,16 +114,16 @@ pub(crate) fn beside(directory: &Path, ending: &str) -> Result<PathBuf, Failure>
 /// The metrics that can be plotted, in groups.
 fn list(directory: &Path, changed: &Changed) -> String {
     let mut levels = Table::new(["Levels", "smallest", "largest"]);
-    for (name, low, high) in &changed.levels {
-        levels.row(vec![name.clone(), grouped(*low), grouped(*high)]);
+    for level in &changed.levels {
+        levels.row(vec![level.name.clone(), grouped(level.smallest), grouped(level.largest)]);
     }
     let mut counters = Table::new(["Counters", "growth"]);
-    for (name, growth) in &changed.counters {
-        counters.row(vec![name.clone(), grouped(*growth)]);
+    for counter in &changed.counters {
+        counters.row(vec![counter.name.clone(), grouped(counter.growth)]);
     }
     let mut samples = Table::new(["Operations, with --sample", "samples"]);
-    for (name, count) in &changed.samples {
-        samples.row(vec![name.clone(), grouped(*count)]);
+    for operation in &changed.samples {
+        samples.row(vec![operation.name.clone(), grouped(operation.samples)]);
     }
     let tables = [levels, counters, samples].into_iter().filter(|table| !table.is_empty());
     let tables: Vec<_> = tables.map(|table| table.render(80, ColourDepth::None)).collect();

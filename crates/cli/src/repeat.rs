@@ -3,6 +3,7 @@
 use order9_host::available_memory;
 use order9_lab::scenario::repetition;
 use order9_record::{Digest, read_manifest};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::RunArgs;
@@ -12,8 +13,8 @@ use crate::results::Results;
 use crate::run::{Ran, experiment, target};
 
 /// Digest of a stored run, and digest of its repetition.
-#[derive(Serialize)]
-struct Repetition {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Repetition {
     recorded: Digest,
     repeated: Digest,
     same: bool,

@@ -12,6 +12,7 @@ use order9_report::number::count_of;
 use order9_report::stats::Generation;
 use order9_report::table::wrap;
 use order9_workloads::Workload;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{Layout, ShownArgs};
@@ -25,7 +26,7 @@ pub(crate) struct Results {
 }
 
 /// The tables that answer what was asked.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Tables {
     /// Policies beside each other.
@@ -39,7 +40,7 @@ enum Tables {
 }
 
 /// End of a run.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 struct RunEnd {
     policy: String,
     seed: u64,
@@ -54,9 +55,11 @@ impl RunEnd {
 }
 
 /// All of it for programs.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Json<'a> {
     digest: Digest,
+    /// Where everything was stored, if anywhere.
+    #[schemars(with = "Option<String>")]
     directory: Option<&'a Path>,
     runs: &'a [RunEnd],
     notes: &'a [String],
@@ -149,11 +152,22 @@ impl Tables {
     }
 
     fn to_json(&self) -> String {
-        match self {
-            Self::Policies { report, .. } => report.to_json(),
-            Self::Switches { ablation } => ablation.to_json(),
-        }
+        let tables = match self {
+            Self::Policies { report, .. } => StoredTables::Policies(report),
+            Self::Switches { ablation } => StoredTables::Switches(ablation),
+        };
+        serde_json::to_string_pretty(&tables).expect("strings and finite numbers can be written as JSON")
     }
+}
+
+/// Tables as a run directory keeps them, in report.json.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum StoredTables<'a> {
+    /// Policies beside each other.
+    Policies(&'a Report),
+    /// A policy taken apart.
+    Switches(&'a AblationReport),
 }
 
 /// Columns of runs as tables.

@@ -3,7 +3,7 @@
 mod keeping;
 mod proc_dir;
 mod progress;
-mod table;
+pub(crate) mod table;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};

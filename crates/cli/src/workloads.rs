@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use order9_lab::scenario;
 use order9_report::table::wrap;
 use order9_workloads::{GENERAL, Workload};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{WorkloadsArgs, WorkloadsCommand};
@@ -12,8 +13,8 @@ use crate::failure::Failure;
 use crate::output::{print, print_json};
 
 /// A workload, laid out.
-#[derive(Serialize)]
-struct Listed {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Listed {
     name: &'static str,
     summary: &'static str,
     description: &'static str,
@@ -21,7 +22,7 @@ struct Listed {
     settings: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ListedParameter {
     key: &'static str,
     meaning: &'static str,

@@ -141,8 +141,8 @@ impl Timeline {
     /// Counters that changed and have no panel yet. Where there are many runs, the first seed of each policy stands for all.
     fn others(&mut self, loaded: &Loaded) -> Result<(), PlotError> {
         let changed = changed(loaded, &PlotChoice::default())?;
-        let levels = changed.levels.iter().map(|(name, ..)| name.clone());
-        let events = changed.counters.iter().map(|(name, _)| format!("{name}/s"));
+        let levels = changed.levels.iter().map(|level| level.name.clone());
+        let events = changed.counters.iter().map(|counter| format!("{}/s", counter.name));
         let known: Vec<String> = self.panels.iter().map(|panel| panel.metric.clone()).collect();
         let names: Vec<String> = levels.chain(events).filter(|name| !known.contains(name)).collect();
         let readings: usize = loaded.runs.iter().map(|run| run.counters.times.len().min(POINTS_MAX)).sum();

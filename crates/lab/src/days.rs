@@ -7,10 +7,11 @@ use order9_report::stats::{Direction, Samples};
 use order9_report::table::Table;
 use order9_report::terminal::ColourDepth;
 use order9_units::PAGEBLOCK_PAGES;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A day of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Day {
     /// The policy of the run.
     pub policy: String,
@@ -37,7 +38,7 @@ pub struct Day {
 }
 
 /// A zone at the end of a day.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DayZone {
     /// Name of the zone, with Linux' number of the node: `node0_Normal`.
     pub name: String,

@@ -43,7 +43,10 @@ pub use inputs::{asked, live_inputs};
 pub use meanings::counter_meaning;
 pub use notes::notes;
 pub use plan::{Cell, MadeUp, Memory, Plan, Settings};
-pub use plot::{Changed, PlotChoice, PlotError, Plotted, changed, distributions, plot, plot_time, subtitle, worth};
+pub use plot::{
+    Changed, Growth, Level, PlotChoice, PlotError, Plotted, Sampled, changed, distributions, plot, plot_time, subtitle,
+    worth,
+};
 pub use proc_files::{machine_files, node_files, process_files, setting_files};
 pub use run::{Finished, Observer, resume, run};
 pub use tables::{pooled_report, report};

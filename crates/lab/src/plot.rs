@@ -12,7 +12,7 @@ mod changed;
 mod distributions;
 mod worth;
 
-pub use changed::{Changed, changed};
+pub use changed::{Changed, Growth, Level, Sampled, changed};
 pub use distributions::distributions;
 pub use worth::worth;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::load::{Loaded, Need};
@@ -10,7 +11,7 @@ use crate::switch::Value;
 use crate::table::switches;
 
 /// Differences between two policies.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Diff {
     /// Name of the policy that is compared with.
     pub before: String,
@@ -23,7 +24,7 @@ pub struct Diff {
 }
 
 /// A switch with two values.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Difference {
     /// Key of the switch.
     pub key: &'static str,
@@ -36,7 +37,7 @@ pub struct Difference {
 }
 
 /// A planned switch that should have two values.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlannedDifference {
     /// Key of the planned switch.
     pub key: &'static str,

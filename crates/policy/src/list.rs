@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::PolicyError;
@@ -11,7 +12,7 @@ use crate::presets::PRESETS;
 use crate::series;
 
 /// Every built-in policy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct List {
     /// Files oldest first, then placements of huge pages.
@@ -19,7 +20,7 @@ pub struct List {
 }
 
 /// A built-in policy at a glance.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// Name of the policy.
     pub name: &'static str,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use order9_toml::{comment, quoted};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::load::Loaded;
@@ -10,7 +11,7 @@ use crate::switch::Value;
 use crate::table::switches;
 
 /// A policy, laid out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Show {
     /// Name of the policy.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct Show {
 }
 
 /// A switch, laid out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShowSwitch {
     /// Key of the switch.
     pub key: &'static str,
@@ -45,7 +46,7 @@ pub struct ShowSwitch {
 }
 
 /// A switch that the engine does not have yet, laid out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShowNeed {
     /// Key of the planned switch.
     pub key: &'static str,

@@ -1,9 +1,11 @@
 //! A switch: its place in the engine's `Policy`, the values that it takes, and their words.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use order9_mm::policy::Policy;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// One behaviour that can be switched.
@@ -233,5 +235,15 @@ impl Serialize for Value {
             Self::Number(number) => serializer.serialize_u64(*number),
             Self::Word(word) => serializer.serialize_str(word),
         }
+    }
+}
+
+impl JsonSchema for Value {
+    fn schema_name() -> Cow<'static, str> {
+        "Value".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["boolean", "integer", "string"], "description": "Value of a switch, as a policy file has it." })
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use order9_units::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
@@ -15,7 +16,7 @@ use crate::{Event, Monitor, Outcome, ProcFile, Run};
 const VERSION: &str = "order9 run 1";
 
 /// XXH3 of 128 bits with seed 0, printed as 32 hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Digest(u128);
 

@@ -5,6 +5,7 @@ use std::fs::{self, DirEntry};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -23,7 +24,7 @@ pub enum Existing {
 }
 
 /// A file that the caller makes, such as `report.txt`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExtraFile {
     /// Name of the file, which lies in the run directory itself.
     pub name: String,

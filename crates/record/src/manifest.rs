@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use order9_units::Nanos;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, Durations, Operation, Outcome, ReadError, Run};
@@ -35,7 +36,7 @@ impl Experiment {
 }
 
 /// Everything that decides the results, complete enough to repeat them without any other file than a snapshot.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inputs {
     /// Version of order9, as in its Cargo.toml.
     pub order9: String,
@@ -103,16 +104,22 @@ impl Inputs {
 }
 
 /// A workload and what it was told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Name of the workload in the table of workloads.
     pub name: String,
     /// Every parameter, defaults included.
+    #[schemars(schema_with = "parameters")]
     pub parameters: toml::Table,
 }
 
+/// The form of parameters: names and values, whatever the workload has.
+fn parameters(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
+}
+
 /// A machine: one of the lab, or the live host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Name of the machine as given. Never the name of a host.
     pub name: String,
@@ -121,7 +128,7 @@ pub struct Machine {
 }
 
 /// Files that were recorded beside the measurements.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recorded {
     /// Interval between two readings of the counters.
     #[serde(rename = "every_ns")]
@@ -144,7 +151,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// Contents of memory at the start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "start", rename_all = "kebab-case")]
 pub enum Memory {
     /// Memory is empty: the machine has just booted.
@@ -166,7 +173,7 @@ pub enum Memory {
 }
 
 /// A policy, complete.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     /// Title of its column: [`Run::policy`].
     pub title: String,
@@ -180,7 +187,7 @@ pub struct Policy {
 }
 
 /// `manifest.toml`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Version of the directory, [`FORMAT`].
     pub format: u32,
@@ -195,7 +202,7 @@ pub struct Manifest {
 }
 
 /// Entry of one [`Run`] in the manifest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// [`Run::policy`].
     pub policy: String,
@@ -216,7 +223,7 @@ pub struct Cell {
 }
 
 /// A phase without its counters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseEntry {
     /// Name of the phase.
     pub name: String,
@@ -229,7 +236,7 @@ pub struct PhaseEntry {
 }
 
 /// A file of a run directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEntry {
     /// Path from the run directory on, with `/`.
     pub path: String,

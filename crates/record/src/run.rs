@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use order9_units::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Counters, Phase};
@@ -99,7 +100,7 @@ impl Run {
 }
 
 /// Operation that samples measure: `fault-huge-3`, in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
     /// Name in tables.
     pub name: String,
@@ -108,7 +109,7 @@ pub struct Operation {
 }
 
 /// Unit of the samples of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Nanoseconds.
@@ -161,7 +162,7 @@ pub struct Sample {
 }
 
 /// Output of `time` for a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Durations {
     /// CPU time in user mode.
     #[serde(rename = "user_ns")]
@@ -175,7 +176,7 @@ pub struct Durations {
 }
 
 /// End of a run. Each failure tells in a sentence what happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum Outcome {
     /// The workload reached its end.

@@ -3,6 +3,7 @@
 //! An [`AblationReport`] holds every number; [`AblationReport::to_text`] draws it as three tables, which share their [`Quantity`]s as
 //! rows or columns. Never decides which switches there are or what is measured: that is the lab's.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::Quantity;
@@ -12,7 +13,7 @@ use crate::table::{Table, wrap};
 use crate::terminal::ColourDepth;
 
 /// Two policies and the effect of every switch in which they differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AblationReport {
     /// Name of the workload.
     pub workload: String,
@@ -29,7 +30,7 @@ pub struct AblationReport {
 }
 
 /// A policy as it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Whole {
     /// Title of the policy.
     pub policy: String,
@@ -38,7 +39,7 @@ pub struct Whole {
 }
 
 /// A switch.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Key of the switch.
     pub switch: &'static str,
@@ -53,7 +54,7 @@ pub struct Row {
 }
 
 /// Effect of one switch.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Effect {
     /// The policy ran.

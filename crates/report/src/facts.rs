@@ -2,6 +2,7 @@
 
 use order9_snapshot::{Calibration, CaptureCost, Machine, Missing, Snapshot, Source, ZoneInfo};
 use order9_units::{Bytes, Nanos, Pages};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::number::{count_of, duration, grouped, percent, size};
@@ -9,7 +10,7 @@ use crate::table::Table;
 use crate::terminal::ColourDepth;
 
 /// A snapshot's facts, ready to be printed as JSON or text.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Facts<'a> {
     /// Version of the JSON form.
     pub schema: u32,

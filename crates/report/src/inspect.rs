@@ -9,6 +9,7 @@ mod kernel;
 
 use order9_snapshot::inspection::{Findings, Inspection, NodeView, ZoneView};
 use order9_units::NodeId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::map::MemoryMap;
@@ -35,7 +36,7 @@ pub fn text(inspection: &Inspection, map: Option<&MemoryMap>, canvas: Canvas) ->
 }
 
 /// An inspection as it is printed in JSON: its fields, and the version of their meaning.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Report<'a> {
     /// Raised when a field changes its meaning or goes.
     pub schema: u32,

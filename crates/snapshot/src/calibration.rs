@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Prices of one host, each by a measurement of less than a tenth of a second on one CPU; docs/snapshot.md says how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Copying a base page from memory to memory.
     pub copy_page: Measured,
@@ -18,7 +19,7 @@ pub struct Calibration {
 }
 
 /// A price that was measured several times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// The middle one, in picoseconds of CPU time.
     pub ps: u64,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use order9_units::{Bytes, Migratetype, Nanos, NodeId, Order, Pages, PfnRange, ZoneKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Calibration, FrameMap};
@@ -44,7 +45,7 @@ pub struct Snapshot {
 }
 
 /// Origin of a snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Source {
     /// A running Linux host.
     #[default]
@@ -58,7 +59,7 @@ pub enum Source {
 }
 
 /// Facts about the machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Kernel release, as `uname -r` prints it.
     pub kernel_release: String,
@@ -77,7 +78,7 @@ pub struct Machine {
 }
 
 /// One NUMA node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeInfo {
     /// Number of the node.
     pub id: NodeId,
@@ -90,7 +91,7 @@ pub struct NodeInfo {
 }
 
 /// One zone of one node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ZoneInfo {
     /// The node it belongs to.
     pub node: NodeId,
@@ -123,7 +124,7 @@ pub struct ZoneInfo {
 }
 
 /// Watermarks of a zone, in pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Watermarks {
     /// Watermark `min`.
     pub min: Pages,
@@ -138,7 +139,7 @@ pub struct Watermarks {
 }
 
 /// One CPU's list of free pages in one zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PcpInfo {
     /// Number of the CPU.
     pub cpu: u32,
@@ -151,7 +152,7 @@ pub struct PcpInfo {
 }
 
 /// /proc/pressure/memory: share of time stalled on memory, and total stall time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pressure {
     /// `some` total, microseconds since boot.
     pub some_us: u64,
@@ -160,7 +161,7 @@ pub struct Pressure {
 }
 
 /// A file that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// Path of the file.
     pub path: String,
@@ -169,7 +170,7 @@ pub struct Missing {
 }
 
 /// Cost of a capture, and sharpness of its picture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaptureCost {
     /// Wall-clock time from first to last read.
     pub wall: Nanos,

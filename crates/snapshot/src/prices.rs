@@ -4,6 +4,7 @@
 //! pages; only here do pages become time.
 
 use order9_units::{Nanos, Pages};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Calibration, Snapshot};
@@ -41,7 +42,7 @@ pub struct Prices {
 }
 
 /// Origin of the price of a move.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MovesOf {
     /// The machine's whose prices all others are.

@@ -8,6 +8,7 @@ use core::str::FromStr;
 
 /// Unit of the values of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CounterUnit {
     /// Things that happened, or things of any other kind.
@@ -28,6 +29,7 @@ pub enum CounterUnit {
 
 /// Behaviour of a counter over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CounterKind {
     /// The value counts since boot, and never falls.
@@ -38,6 +40,7 @@ pub enum CounterKind {
 
 /// Meaning of the values of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CounterMeaning {
     /// Unit of the values.

@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 /// Mobility of what a pageblock is meant to hold; spelled as in /proc/pagetypeinfo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u8)]
 pub enum Migratetype {

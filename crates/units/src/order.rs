@@ -6,6 +6,7 @@ use crate::Pages;
 
 /// A block size of the buddy allocator: `2^order` pages, 0 (4 KiB) to 10 (4 MiB).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "u8", into = "u8"))]
 pub struct Order(u8);
 

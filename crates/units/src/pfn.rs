@@ -7,9 +7,11 @@ use crate::point::point;
 
 point!(
     /// A page frame number: a place in physical memory, in units of 4 KiB.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
     Pfn, "frame", "pfn";
     /// The frames from `start` up to, not including, `end`.
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     PfnRange
 );

@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 /// A NUMA node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct NodeId(pub u16);
 
@@ -24,6 +25,7 @@ impl fmt::Display for NodeId {
 
 /// The zones of a node on x86-64, lowest first; spelled as in /proc/zoneinfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u8)]
 pub enum ZoneKind {

@@ -83,6 +83,9 @@ pub(crate) struct CalibrateArgs {
     /// Write the prices into this file, as a machine of the lab; - for standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Print the tables as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// A file system.

@@ -48,6 +48,9 @@ pub(crate) struct PlotArgs {
     /// Pixels from side to side: 400 to 4000.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(400..=4000))]
     pub(crate) width: u32,
+    /// Without a metric, print as JSON which counters changed.
+    #[arg(long, conflicts_with_all = ["html", "output", "cdf", "worth"])]
+    pub(crate) json: bool,
     /// Pixels from top to bottom, or more where the panels need more: 200 to 8000. [default: as the panels need]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(200..=8000))]
     pub(crate) height: Option<u32>,

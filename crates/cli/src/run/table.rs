@@ -7,6 +7,7 @@ use order9_lab::Plan;
 use order9_lab::cases::{Answer, CaseTable};
 use order9_lab::scenario::Cases;
 use order9_record::{Digest, Experiment, Run};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::progress::Progress;
@@ -16,8 +17,8 @@ use crate::failure::Failure;
 use crate::output::{print, print_json};
 
 /// All of it for programs.
-#[derive(Serialize)]
-struct Json<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
     digest: Digest,
     #[serde(flatten)]
     table: &'a CaseTable,

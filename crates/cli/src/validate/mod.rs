@@ -15,6 +15,7 @@ use order9_lab::{Fidelity, Plan, Sides, fidelity, live_inputs};
 use order9_record::{Experiment, Outcome, Run};
 use order9_snapshot::Snapshot;
 use order9_workloads::Parameters;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::ValidateArgs;
@@ -61,8 +62,8 @@ struct Asked {
 }
 
 /// Verdicts for programs.
-#[derive(Serialize)]
-struct Json<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
     experiments: &'a [Fidelity],
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::order9_line;
 
 /// Two nodes of 256 MiB with an SSD, a machine for one case and a second with slow remote memory.
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let tables = "[reserved.boot_tables]\nsize = \"1 MiB\"\nsource = \"Made up: small.\"\n";
     let node = |distances: &str| format!("[[nodes]]\nmemory = \"256 MiB\"\ncpus = 2\ndistances = {distances}\n");

@@ -30,6 +30,7 @@ mod report;
 mod resume;
 mod run;
 mod run_refusals;
+mod schemas;
 mod shells;
 mod support;
 mod watch;

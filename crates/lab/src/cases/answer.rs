@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use order9_report::number::{count_of, size};
 use order9_report::table::wrap;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::text::number;
@@ -22,7 +23,7 @@ const WIDTH: usize = 98;
 const NAMED: usize = 3;
 
 /// Conclusions from a table, in words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Answer {
     /// Sentences in order.
     pub sentences: Vec<String>,

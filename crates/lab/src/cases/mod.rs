@@ -10,6 +10,7 @@ use order9_record::{Experiment, Outcome, Run};
 use order9_report::compare::is_operation;
 use order9_units::{Bytes, Pages};
 use order9_workloads::Workload;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use answer::Answer;
@@ -20,7 +21,7 @@ pub const MILLIONS: [u64; 4] = [0, 1, 10, 100];
 const TOTAL: &str = "total";
 
 /// Results of every policy in every case.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct CaseTable {
     /// Titles of the columns.
     pub policies: Vec<String>,
@@ -29,7 +30,7 @@ pub struct CaseTable {
 }
 
 /// A case on a machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CaseRow {
     /// Name of the case.
     pub case: String,
@@ -40,7 +41,7 @@ pub struct CaseRow {
 }
 
 /// Result of a policy in a case: means over its seeds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CaseCell {
     /// Seconds to touch the memory, and then so many [`MILLIONS`] of accesses; empty where a run did not come to its end.
     pub seconds: Vec<f64>,

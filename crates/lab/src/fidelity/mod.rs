@@ -14,6 +14,7 @@ mod table;
 use order9_record::Run;
 use order9_report::compare::Results;
 use order9_workloads::Workload;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tables::results;
@@ -21,7 +22,7 @@ use crate::tables::results;
 pub use gaps::{Causes, CausesError, Gaps};
 
 /// Distance from the real median at which the lab is still good enough.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
     /// Percentage points, for shares.
@@ -33,7 +34,7 @@ pub enum Goal {
 }
 
 /// Answer about one quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// No real run is below, or above, the lab.
@@ -56,7 +57,7 @@ pub enum Verdict {
 }
 
 /// One quantity on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// Name of the quantity with its unit.
     pub quantity: String,
@@ -77,7 +78,7 @@ pub struct Judged {
 }
 
 /// All quantities of an experiment under one kernel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fidelity {
     /// Name of the experiment: that of its case, or else its workload.
     pub experiment: String,

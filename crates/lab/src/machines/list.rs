@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::error::MachineError;
@@ -10,7 +11,7 @@ use super::presets::PRESETS;
 use super::size::in_units;
 
 /// Every built-in machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct List {
     /// Machines, the smallest first.
@@ -18,7 +19,7 @@ pub struct List {
 }
 
 /// A built-in machine at a glance.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// Name of the machine.
     pub name: &'static str,

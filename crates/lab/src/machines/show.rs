@@ -3,6 +3,7 @@
 use std::fmt;
 
 use order9_toml::{comment, paragraph, quoted};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::MachineSpec;
@@ -10,7 +11,7 @@ use super::figure::Unit;
 use super::size::in_units;
 
 /// A machine, laid out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Show {
     /// Name of the machine.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct Show {
 }
 
 /// A node, laid out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShowNode {
     /// Memory in bytes.
     pub memory: u64,
@@ -39,7 +40,7 @@ pub struct ShowNode {
 }
 
 /// The bandwidth of a node's memory, laid out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShowBandwidth {
     /// Bandwidth in bytes per second.
     pub value: u64,
@@ -48,7 +49,7 @@ pub struct ShowBandwidth {
 }
 
 /// A figure, laid out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShowFigure {
     /// Key of the figure.
     pub key: String,

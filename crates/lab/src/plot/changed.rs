@@ -3,19 +3,50 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use order9_record::Loaded;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{PlotChoice, PlotError, chosen};
 use crate::tables::counts_events;
 
 /// Counters and operations of a stored run that changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Changed {
-    /// Levels of memory, and others that rise and fall, with the smallest and the largest value of all runs.
-    pub levels: Vec<(String, u64, u64)>,
-    /// Counters, with how much they grew in the run in which they grew most.
-    pub counters: Vec<(String, u64)>,
-    /// Operations, with how many samples they have.
-    pub samples: Vec<(String, u64)>,
+    /// Levels of memory, and others that rise and fall.
+    pub levels: Vec<Level>,
+    /// Counters of events.
+    pub counters: Vec<Growth>,
+    /// Operations.
+    pub samples: Vec<Sampled>,
+}
+
+/// A level with its range over all runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Level {
+    /// Name of the counter.
+    pub name: String,
+    /// The smallest value.
+    pub smallest: u64,
+    /// The largest value.
+    pub largest: u64,
+}
+
+/// A counter with its growth in the run in which it grew most.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Growth {
+    /// Name of the counter.
+    pub name: String,
+    /// Number of events.
+    pub growth: u64,
+}
+
+/// An operation with the number of its samples in all runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Sampled {
+    /// Name of the operation.
+    pub name: String,
+    /// Number of samples.
+    pub samples: u64,
 }
 
 /// Levels and counters with more than one value in a run of the chosen policies and seeds, by name, and all operations.
@@ -42,8 +73,11 @@ pub fn changed(loaded: &Loaded, choice: &PlotChoice) -> Result<Changed, PlotErro
     let moved = ranges.into_iter().filter(|(_, (_, _, growth))| *growth > 0);
     let (counters, levels): (Vec<_>, Vec<_>) = moved.partition(|(name, _)| events.contains(name));
     Ok(Changed {
-        levels: levels.into_iter().map(|(name, (low, high, _))| (name.to_owned(), low, high)).collect(),
-        counters: counters.into_iter().map(|(name, (_, _, growth))| (name.to_owned(), growth)).collect(),
-        samples: samples.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        levels: levels
+            .into_iter()
+            .map(|(name, (smallest, largest, _))| Level { name: name.to_owned(), smallest, largest })
+            .collect(),
+        counters: counters.into_iter().map(|(name, (_, _, growth))| Growth { name: name.to_owned(), growth }).collect(),
+        samples: samples.into_iter().map(|(name, samples)| Sampled { name: name.to_owned(), samples }).collect(),
     })
 }

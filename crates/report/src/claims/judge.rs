@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CellRef, Claim, Field, Level, Reading, Reference, Relation, RowKey, Statement, Term};
@@ -16,7 +17,7 @@ pub struct Measured {
 }
 
 /// Verdict on one statement.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// The statement in words and signs.
     pub statement: String,
@@ -35,7 +36,7 @@ pub struct Verdict {
 }
 
 /// Whether a statement holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The statement holds in as many rows as it must.
@@ -47,7 +48,7 @@ pub enum Outcome {
 }
 
 /// Finding in one row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// The row.
     pub row: RowKey,
@@ -57,7 +58,7 @@ pub struct Evidence {
 }
 
 /// Finding in one row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "finding")]
 pub enum Finding {
     /// A number was not measured.

@@ -1,7 +1,9 @@
 //! Rows of a claim and the numbers in them, by name.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Key of a row: `fault-both|Amean|3`. Counters and facts are rows of the metrics `counter` and `fact`.
@@ -47,8 +49,18 @@ impl Serialize for RowKey {
     }
 }
 
+impl JsonSchema for RowKey {
+    fn schema_name() -> Cow<'static, str> {
+        "RowKey".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "Metric, statistic and parameter of a row, with | between them." })
+    }
+}
+
 /// Column of a row that holds a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Field {
     /// Of the kernel compared with.

@@ -1,6 +1,7 @@
 //! Columns of single runs: every statistic is taken of each run, a cell holds its mean over runs and how sure that is, and
 //! what is marked was tested over runs.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tables::{Columns, tables};
@@ -9,7 +10,7 @@ use super::{Benchmark, Cell, Change, Column, Report, Results, Style, Title};
 use crate::stats::{Convention, Difference, Direction, Estimate, Generation, Statistic};
 
 /// Notes beside the tables of a report that tells runs apart.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ByRun {
     /// Name of the test.
     pub test: &'static str,
@@ -20,7 +21,7 @@ pub struct ByRun {
 }
 
 /// Runs of a column.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunCount {
     /// Title of the column.
     pub title: Title,

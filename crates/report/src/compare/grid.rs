@@ -1,11 +1,12 @@
 //! Tables as cells of text, for views that lay them out by themselves: the same words as in [`Report::to_text`].
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Cell, Report, Row, Table, run_text, text};
 
 /// A table whose cells are drawn.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Grid {
     /// Line above the table; empty where it has none.
     pub heading: String,
@@ -18,7 +19,7 @@ pub struct Grid {
 }
 
 /// One row of a [`Grid`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GridRow {
     /// Name of the statistic; empty in tables of counters.
     pub statistic: String,
@@ -31,7 +32,7 @@ pub struct GridRow {
 }
 
 /// One cell of a [`Grid`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GridCell {
     /// The value, its spread and its change, as the text table has them.
     pub text: String,

@@ -1,12 +1,13 @@
 //! Quantities of which every run has one value: what decides between policies, and what single switches are judged by.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Results, Unit};
 use crate::stats::{Convention, Direction, Estimate, Generation, Samples, Statistic};
 
 /// A quantity of which every run has one value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Quantity {
     /// A few words, the head of a row or column.
     pub name: String,

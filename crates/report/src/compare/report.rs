@@ -1,12 +1,13 @@
 //! A comparison, complete.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ByRun, Comparison, Table, Unit, brief, run_text, text};
 use crate::stats::{Generation, Rule};
 
 /// Statistics by which pooled columns are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Style {
     /// Release of mmtests that defines the statistics.
     pub generation: Generation,
@@ -22,7 +23,7 @@ impl From<Generation> for Style {
 }
 
 /// All tables of one comparison, in the order of mmtests: the benchmark's own, `Duration`, counters.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// Name of the benchmark.
     pub benchmark: String,

@@ -1,12 +1,13 @@
 //! A table with every number in it, ready to be drawn.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Title, Unit};
 use crate::stats::Estimate;
 
 /// Rows of numbers, one column per kernel or policy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Table {
     /// Line above the table, if it has one: `thpscale Fault Latencies`.
     pub heading: Option<String>,
@@ -23,7 +24,7 @@ pub struct Table {
 }
 
 /// Whether a table shows changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
     /// Values alone.
@@ -33,7 +34,7 @@ pub enum Comparison {
 }
 
 /// One statistic of one operation, in every column.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Name of the statistic: `Amean`, `Duration`, `Ops`.
     pub statistic: String,
@@ -46,7 +47,7 @@ pub struct Row {
 }
 
 /// One value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Cell {
     /// Too little was measured for this statistic: a single sample has no spread. Text shows 0, change 0.
@@ -66,7 +67,7 @@ pub enum Cell {
 }
 
 /// Difference of a value from the first column.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// Percent, positive is better; 0 in the first column itself.
     pub percent: f64,

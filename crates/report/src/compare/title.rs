@@ -1,9 +1,10 @@
 //! Titles of columns, and how they break into two lines.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Title of a column: usually a kernel release and its changes, `5.3.0-rc3-vanilla`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Title(String);
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Column, Quantity};
@@ -9,7 +10,7 @@ use crate::number::percent_change;
 use crate::stats::{Difference, Direction, Estimate, Finding};
 
 /// A quantity that decides between policies, in every column.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MainRow {
     /// The quantity.
     #[serde(flatten)]
@@ -21,7 +22,7 @@ pub struct MainRow {
 }
 
 /// Comparison of a policy with the first one in a quantity.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// The comparison in a word.
     pub outcome: Outcome,
@@ -31,7 +32,7 @@ pub struct Verdict {
 }
 
 /// Outcome of a comparison of a policy with the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Worse by a test over runs.

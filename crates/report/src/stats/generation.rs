@@ -1,8 +1,10 @@
 //! Releases of mmtests: its definitions of statistics changed over the years.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use super::Rule;
@@ -77,6 +79,16 @@ impl FromStr for Generation {
 impl Serialize for Generation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl JsonSchema for Generation {
+    fn schema_name() -> Cow<'static, str> {
+        "Generation".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::name) })
     }
 }
 

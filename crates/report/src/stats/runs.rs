@@ -3,8 +3,10 @@
 //! Key types: [`Estimate`] (the values of one quantity under one policy) and [`Difference`] (two of those). A run is one
 //! observation, however many samples it took: samples of one run share its memory, its start and its accidents.
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
 
 use super::means;
 use super::student::{quantile_95, two_sided};
@@ -72,18 +74,37 @@ impl Estimate {
 
 impl Serialize for Estimate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let interval = self.half_width().map(|half| [self.mean - half, self.mean + half]);
-        let mut estimate = serializer.serialize_struct("Estimate", 4)?;
-        estimate.serialize_field("runs", &self.count())?;
-        estimate.serialize_field("mean", &self.mean)?;
-        estimate.serialize_field("interval_95", &interval)?;
-        estimate.serialize_field("values", &self.values)?;
-        estimate.end()
+        let interval_95 = self.half_width().map(|half| [self.mean - half, self.mean + half]);
+        Form { runs: self.count(), mean: self.mean, interval_95, values: &self.values }.serialize(serializer)
+    }
+}
+
+/// A quantity over several runs.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Estimate")]
+struct Form<'a> {
+    /// Number of runs.
+    runs: usize,
+    /// Mean of the values.
+    mean: f64,
+    /// Ends of the 95 % confidence interval of the mean; none for a single run.
+    interval_95: Option<[f64; 2]>,
+    /// Value of each run.
+    values: &'a [f64],
+}
+
+impl JsonSchema for Estimate {
+    fn schema_name() -> Cow<'static, str> {
+        Form::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Form::json_schema(generator)
     }
 }
 
 /// Difference of the means of one quantity between two policies.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Difference in percent of the first mean; `None` where the first mean is 0 and the second is not.
     pub percent: Option<f64>,
@@ -96,7 +117,7 @@ pub struct Difference {
 }
 
 /// Finding of a test over runs about a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// Every run of both has the same value, or each run that of its counterpart.

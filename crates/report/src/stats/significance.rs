@@ -1,5 +1,6 @@
 //! Whether two means differ beyond the noise.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::student::two_sided;
@@ -16,7 +17,7 @@ pub struct Summary {
 }
 
 /// The rules by which mmtests prints `* x.xx%*` instead of `( x.xx%)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// 2018 to 2024: the two-sided p-value of the t-test is below 0.10.

@@ -5,7 +5,7 @@ use order9_units::Pages;
 use super::Zone;
 
 /// The obstacle between a request and one huge page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
     /// No block could ever be emptied: freeing user pages does not help, only shrinking slab or unpinning does.
@@ -17,7 +17,7 @@ pub enum Binding {
 }
 
 /// The way to one huge page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Reach {
     /// A free block is there and the watermark allows to take it.

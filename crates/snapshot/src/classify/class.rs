@@ -1,7 +1,9 @@
 //! Classes of frames, as far as they matter for huge pages.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// Use of one frame. Every frame of a zone's span has exactly one class.
@@ -231,6 +233,16 @@ impl fmt::Display for FrameClass {
 impl Serialize for FrameClass {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl JsonSchema for FrameClass {
+    fn schema_name() -> Cow<'static, str> {
+        "FrameClass".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::name) })
     }
 }
 

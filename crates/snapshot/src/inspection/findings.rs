@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use order9_units::{Nanos, Pages};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::classify::FrameClass;
 
 /// Findings about a zone, a node or the machine from the map of frames.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Findings {
     /// Pageblocks by what can be made of them.
     pub blocks: BlockTally,
@@ -39,7 +40,7 @@ pub struct Findings {
 }
 
 /// Pageblocks by what can be made of them. The other fields sum to `total`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BlockTally {
     /// All pageblocks of the span with at least one frame.
     pub total: u64,
@@ -62,7 +63,7 @@ pub struct BlockTally {
 }
 
 /// Huge pages to be had by moving pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recovery {
     /// Number of huge pages beyond those that are free now.
     pub huge_pages: u64,
@@ -73,7 +74,7 @@ pub struct Recovery {
 }
 
 /// Huge pages to be had by dropping what can be read or built again, then moving pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Drop {
     /// Number of huge pages beyond those that are free now.
     pub huge_pages: u64,
@@ -90,7 +91,7 @@ pub struct Drop {
 }
 
 /// A number of huge pages and its price.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Goal {
     /// `1`, `10`, `10 %`, `50 %` or `all`.
     pub goal: &'static str,
@@ -103,7 +104,7 @@ pub struct Goal {
 }
 
 /// Pageblocks that no moving of pages can free: tally `lost` and `slab`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Losses {
     /// Number of lost blocks.
     pub blocks: u64,
@@ -116,7 +117,7 @@ pub struct Losses {
 }
 
 /// Pageblocks lost to one class of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HeldBy {
     /// The class that holds most of a block's immovable frames; of equals, the first by number.
     pub class: FrameClass,
@@ -129,7 +130,7 @@ pub struct HeldBy {
 }
 
 /// Pageblocks lost to between `from` and `to` immovable frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HeldByFew {
     /// Least number of immovable frames.
     pub from: u16,
@@ -140,7 +141,7 @@ pub struct HeldByFew {
 }
 
 /// Free pages on per-CPU lists. The kernel tells how many there are; in the map they look like kernel memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OnCpuLists {
     /// Number of free pages on per-CPU lists, at most the number of frames without a flag.
     pub pages: Pages,
@@ -151,7 +152,7 @@ pub struct OnCpuLists {
 }
 
 /// Huge pages in use, in frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HugeInUse {
     /// Mapped pages of anonymous memory.
     pub anon: Pages,

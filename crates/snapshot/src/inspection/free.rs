@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use order9_units::{Migratetype, Order};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::bounds::{Binding, Reach};
 use crate::model::ZoneInfo;
 
 /// Free memory of a zone as the kernel's lists have it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FreeMemory {
     /// Free blocks by order, all types.
     pub blocks: [u64; Order::COUNT],
@@ -20,7 +21,7 @@ pub struct FreeMemory {
 }
 
 /// Free memory of one migratetype.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FreeOfType {
     /// Migratetype of the free blocks.
     pub migratetype: Migratetype,
@@ -30,7 +31,7 @@ pub struct FreeOfType {
 }
 
 /// Usability of a zone's free memory for one order.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OrderIndex {
     /// Order of the request.
     pub order: Order,
@@ -42,7 +43,7 @@ pub struct OrderIndex {
 }
 
 /// The score proactive compaction goes by, 0 to 100: percentage of free memory outside blocks of huge-page size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProactiveZone {
     /// Of the zone alone; 5.12 and later compare it with the low threshold.
     pub score: u64,
@@ -51,7 +52,7 @@ pub struct ProactiveZone {
 }
 
 /// Fragmentation at which the kernel compacts a node on its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProactiveNode {
     /// Sum of the weighted scores of the node's zones.
     pub score: u64,
@@ -67,7 +68,7 @@ pub struct ProactiveNode {
 
 /// Number of huge pages that can be allocated from a zone one after the other, without reclaim. Requests belong to the
 /// zone's own class: no lowmem reserve applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AllocationView {
     /// Above the low watermark, given unlimited moving of pages.
     pub above_low: u64,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Events since boot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Counters {
     /// Success rates of attempts.
     pub rates: Vec<Rate>,
@@ -14,7 +15,7 @@ pub struct Counters {
 }
 
 /// Success rate of one kind of attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Rate {
     /// Name of the attempt.
     pub what: &'static str,

@@ -12,6 +12,7 @@ mod settings;
 mod tally;
 
 use order9_units::{Bytes, Nanos, NodeId, Pages, PfnRange};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::{Missing, Source, Watermarks};
@@ -23,7 +24,7 @@ pub use history::{Counters, Rate};
 pub use settings::Setting;
 
 /// Findings of a snapshot about huge pages.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Inspection {
     /// The machine of the snapshot.
     pub machine: MachineView,
@@ -44,7 +45,7 @@ pub struct Inspection {
 }
 
 /// The machine of a snapshot.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MachineView {
     /// Origin of the snapshot.
     pub source: Source,
@@ -61,7 +62,7 @@ pub struct MachineView {
 }
 
 /// Memory of a zone, a node or the machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct View {
     /// Number of frames that exist.
     pub present: Pages,
@@ -76,7 +77,7 @@ pub struct View {
 }
 
 /// One NUMA node.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NodeView {
     /// Number of the node.
     pub id: NodeId,
@@ -90,7 +91,7 @@ pub struct NodeView {
 }
 
 /// One zone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ZoneView {
     /// Name, as in /proc/zoneinfo.
     pub name: &'static str,
@@ -114,7 +115,7 @@ pub struct ZoneView {
 }
 
 /// A price list, as far as it was used.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PriceView {
     /// Machine file of the prices: its name and summary.
     pub machine: String,

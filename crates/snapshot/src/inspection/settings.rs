@@ -1,5 +1,6 @@
 //! Settings that bear on huge pages, and what their values mean.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Snapshot;
@@ -7,7 +8,7 @@ use order9_units::metrics::proactive_thresholds;
 use order9_units::{HugeDefrag, HugeEnabled};
 
 /// One setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Setting {
     /// Linux path of the setting.
     pub path: String,
