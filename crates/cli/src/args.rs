@@ -11,6 +11,7 @@ use order9_units::Bytes;
 use crate::output::ColourChoice;
 
 mod bench;
+mod doc;
 mod export;
 mod plot;
 mod record;
@@ -20,6 +21,7 @@ mod schema;
 mod shells;
 
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
+pub(crate) use doc::DocArgs;
 pub(crate) use export::{ExportArgs, ExportFormat};
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Export(ExportArgs),
     Workloads(WorkloadsArgs),
+    Doc(DocArgs),
     Schema(SchemaArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

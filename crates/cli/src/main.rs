@@ -11,6 +11,7 @@ mod calibrate;
 mod capture;
 mod compare;
 mod completions;
+mod doc;
 mod export;
 mod failure;
 mod fidelity;
@@ -21,6 +22,7 @@ mod kernels;
 mod machines;
 mod man;
 mod output;
+mod pager;
 mod picture_file;
 mod plot;
 mod policies;
@@ -89,6 +91,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Workloads(args) => workloads::run(&args),
+        Command::Doc(args) => doc::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -40,7 +40,7 @@ pub use error::PlanError;
 pub use export::{MAP_RELEASE, write_map};
 pub use fidelity::{Causes, CausesError, Fidelity, Gaps, Goal, Judged, Sides, Verdict, fidelity};
 pub use inputs::{asked, live_inputs};
-pub use meanings::counter_meaning;
+pub use meanings::{counter_meaning, counter_names};
 pub use notes::notes;
 pub use plan::{Cell, MadeUp, Memory, Plan, Settings};
 pub use plot::{

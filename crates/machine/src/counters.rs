@@ -118,6 +118,11 @@ const OWN: &[Own] = &[
     time("order9_migrate_swap_write_wait_ns", |now| now.mm.migrate_waits.swap_write.time.get()),
 ];
 
+/// Names of the counters that Linux does not have.
+pub fn counter_names() -> impl Iterator<Item = &'static str> {
+    OWN.iter().map(|own| own.name)
+}
+
 /// Meaning of a counter that Linux does not have; `None` where there is no such counter.
 #[must_use]
 pub fn counter_meaning(name: &str) -> Option<CounterMeaning> {

@@ -40,7 +40,7 @@ mod translations;
 mod user_task;
 mod variation;
 
-pub use counters::counter_meaning;
+pub use counters::{counter_meaning, counter_names};
 pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced, TracedSwitch};
 pub use hugetlb::PoolResized;
 pub use kernel::Engine;

@@ -9,6 +9,7 @@ mod capture;
 mod cases;
 mod compare;
 mod cpus;
+mod doc;
 mod escapes;
 mod export;
 mod forge;
