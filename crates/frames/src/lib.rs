@@ -86,3 +86,8 @@ pub use work::{FrameWork, ZoneLockWork};
 #[cfg(feature = "testing")]
 pub use zone::ZoneEdit;
 pub use zone::{FreeArea, Zone, ZoneId, ZoneSet};
+
+/// The tutorial, whose code is tested as it stands.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tutorials/embed-the-allocator.md")]
+pub struct Tutorial;

@@ -34,5 +34,6 @@ mod run_refusals;
 mod schemas;
 mod shells;
 mod support;
+mod tutorials;
 mod watch;
 mod weights;
