@@ -13,6 +13,7 @@ use crate::bench::guest::{Booted, machine_of, specs};
 use crate::failure::Failure;
 use crate::output::{json, print, say};
 use crate::target::Target;
+use crate::waiting::Waiting;
 
 fn usage(error: impl Display) -> Failure {
     Failure::Usage(error.to_string())
@@ -43,7 +44,9 @@ struct Measured {
 
 fn here(args: &CalibrateArgs) -> Result<Measured, Failure> {
     let memory = capture(&Root::live(), Options::default()).map_err(usage)?;
-    let rounds = measure(args.rounds.into(), |_| {}).map_err(usage)?;
+    let waiting = Waiting::of(args.rounds.into(), "measuring, rounds");
+    let rounds = measure(args.rounds.into(), |round| waiting.done(round)).map_err(usage)?;
+    drop(waiting);
     let host = format!("Linux {}, {}", memory.machine.kernel_release, cpu());
     Ok(Measured::of(host.clone(), host, rounds, memory))
 }
@@ -56,7 +59,9 @@ fn in_guest(args: &CalibrateArgs) -> Result<Measured, Failure> {
     };
     let Booted { mut guest, .. } = Booted::new(spec, args.kernels.deterministic)?;
     let memory = guest.map().map_err(usage)?;
+    let waiting = Waiting::new("measuring in the guest");
     let rounds = guest.calibrate(args.rounds.into()).map_err(usage)?;
+    drop(waiting);
     let by = match guest.accel() {
         Accel::Kvm => format!("a guest by KVM on {}", cpu()),
         Accel::Tcg => format!("a guest by translation on {}", cpu()),

@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::{brief, is_brief, tables, with_notes};
 use crate::target::Target;
+use crate::waiting::Waiting;
 
 /// All of it for programs.
 #[derive(Serialize, JsonSchema)]
@@ -111,6 +112,7 @@ fn check_format(args: &CompareArgs) -> Result<(), Failure> {
 
 /// The run directories at `paths`.
 pub(crate) fn stored(paths: &[PathBuf]) -> Result<Vec<Stored<'_>>, Failure> {
+    let _waiting = Waiting::new("reading runs");
     let read = |path: &PathBuf| read(path).map_err(|error| Failure::Usage(error.to_string()));
     paths.iter().map(|path| Ok(Stored { path, loaded: read(path)? })).collect()
 }

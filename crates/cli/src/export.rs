@@ -18,6 +18,7 @@ use crate::folder::Folder;
 use crate::output::print;
 use crate::source;
 use crate::target::Target;
+use crate::waiting::Waiting;
 
 /// The source of an export in memory.
 struct Input {
@@ -30,7 +31,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.table.is_some() && table_format(args.to).is_none() {
         return Err(Failure::Usage("--table is for tables: expected --to csv, jsonl or parquet".to_owned()));
     }
+    let waiting = Waiting::new("reading");
     let input = Input::read(args)?;
+    drop(waiting);
     let run = input.run.as_ref().map(|loaded| (args.source.as_path(), loaded));
     let exported = Exported { run, snapshots: input.snapshots };
     match (args.to, table_format(args.to), &args.table) {

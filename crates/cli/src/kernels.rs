@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::args::KernelsCommand;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
+use crate::waiting::Waiting;
 
 /// A kernel for programs.
 #[derive(Serialize, JsonSchema)]
@@ -34,7 +35,9 @@ pub(crate) fn run(command: &KernelsCommand) -> Result<(), Failure> {
             print(&format!("{:14}{:12}in the cache\n{rows}", "kernel", "suite"))
         }
         KernelsCommand::Fetch { series } => series.iter().try_for_each(|series| {
+            let waiting = Waiting::new("fetching a kernel");
             let package = kernels.fetch(series).map_err(|error| Failure::Usage(error.to_string()))?;
+            drop(waiting);
             print(&format!("{series}: {package}\n"))
         }),
     }

@@ -38,6 +38,7 @@ mod synth;
 mod target;
 mod timing;
 mod validate;
+mod waiting;
 mod watch;
 mod workloads;
 

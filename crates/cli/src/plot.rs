@@ -20,18 +20,19 @@ use crate::output::{print, print_json, say};
 use crate::picture_file::PictureFile;
 use crate::report;
 use crate::target::Target;
+use crate::waiting::Waiting;
 
 /// Draws metrics of a stored run, or lists those that there are.
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let choice = choice(args)?;
     if let Some(path) = &args.html {
         let target = Target::new(path, true)?;
-        let loaded = read(&args.directory).map_err(refused)?;
+        let loaded = loaded(args)?;
         return report::write(&page(args, &loaded, &choice)?, &target);
     }
     let listing = !args.cdf && args.worth.is_none() && choice.metrics.is_empty() && choice.operations.is_empty();
     if listing {
-        let loaded = read(&args.directory).map_err(refused)?;
+        let loaded = loaded(args)?;
         let changed = changed(&loaded, &choice).map_err(refused)?;
         return if args.json { print_json(&changed) } else { print(&list(&args.directory, &changed)) };
     }
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
         _ => ".svg",
     };
     let file = PictureFile::of(&args.output.clone().map_or_else(|| beside(&args.directory, ending), Ok)?)?;
-    let loaded = read(&args.directory).map_err(refused)?;
+    let loaded = loaded(args)?;
     let size = Size { width: args.width, height: args.height };
     let (picture, notes) = if let Some(quantity) = &args.worth {
         let Plotted { chart, notes } = worth(&loaded, quantity).map_err(refused)?;
@@ -62,6 +63,11 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
     let written = format!("{notes}written to {}\n", order9_escape::path(file.name()));
     if file.is_output() { say(&notes) } else { print(&written) }
+}
+
+fn loaded(args: &PlotArgs) -> Result<Loaded, Failure> {
+    let _waiting = Waiting::new("reading the run");
+    read(&args.directory).map_err(refused)
 }
 
 /// A page with the panels of the picture, or the usual ones where no metric is named.

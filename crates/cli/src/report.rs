@@ -26,12 +26,15 @@ use crate::plot::beside;
 use crate::results::tables;
 use crate::run::maps_file;
 use crate::target::Target;
+use crate::waiting::Waiting;
 
 /// Writes a page about stored runs.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let name = args.output.clone().map_or_else(|| beside(&args.directories[0], ".html"), Ok)?;
     let target = Target::new(&name, true)?;
+    let waiting = Waiting::new("making the page");
     let page = page(args)?;
+    drop(waiting);
     write(&page, &target)
 }
 

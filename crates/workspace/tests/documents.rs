@@ -21,9 +21,9 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The documents in the top folder, in docs/ and of results.
+/// The documents in the top folder, in docs/, of results and tutorials.
 fn documents() -> Vec<PathBuf> {
-    let all = [root(), root().join("docs"), root().join("docs/results")]
+    let all = [root(), root().join("docs"), root().join("docs/results"), root().join("docs/tutorials")]
         .iter()
         .flat_map(|folder| entries(folder))
         .collect::<Vec<_>>();
