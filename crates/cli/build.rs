@@ -10,7 +10,7 @@ fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let mut list = String::from("&[\n");
     for (folder, prefix) in FOLDERS {
-        println!("cargo::rerun-if-changed={}", root.join(folder).display());
+        println!("cargo::rerun-if-changed={}", root.join(folder).to_string_lossy());
         let mut paths: Vec<PathBuf> =
             fs::read_dir(root.join(folder))?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
         paths.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
