@@ -16,6 +16,7 @@ mod export;
 mod plot;
 mod record;
 mod report;
+mod reproduce;
 mod run;
 mod schema;
 mod shells;
@@ -26,6 +27,7 @@ pub(crate) use export::{ExportArgs, ExportFormat};
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use report::ReportArgs;
+pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, TableFormat, WorkloadsArgs, WorkloadsCommand};
 pub(crate) use schema::SchemaArgs;
 pub(crate) use shells::{CompletionsArgs, ManArgs};
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     Plot(PlotArgs),
     Report(ReportArgs),
+    Reproduce(ReproduceArgs),
     Export(ExportArgs),
     Workloads(WorkloadsArgs),
     Doc(DocArgs),

@@ -1,7 +1,8 @@
 //! The `order9` command: reads arguments, calls the libraries, prints.
 //!
-//! Exit status: 0 success, 1 a repetition that came out otherwise, 2 usage or input error or a run that did not come to its
-//! end, each but the first with one sentence on standard error. Holds nothing that another front end would need again.
+//! Exit status: 0 success, 1 a repetition that came out otherwise or a verdict that got worse, 2 usage or input error or a run
+//! that did not come to its end, each but the first with one sentence on standard error. Holds nothing that another front end
+//! would need again.
 #![forbid(unsafe_code)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -29,6 +30,7 @@ mod policies;
 mod record;
 mod repeat;
 mod report;
+mod reproduce;
 mod results;
 mod run;
 mod schema;
@@ -90,6 +92,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Workloads(args) => workloads::run(&args),
         Command::Doc(args) => doc::run(&args),

@@ -10,7 +10,7 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::Results;
-use crate::run::{Ran, experiment, target};
+use crate::run::{Making, Ran, experiment, target};
 
 /// Digest of a stored run, and digest of its repetition.
 #[derive(Serialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let manifest = read_manifest(directory).map_err(|error| Failure::Usage(error.to_string()))?;
     let plan = repetition(&manifest.inputs, available_memory()).map_err(|error| Failure::file(directory, error))?;
     let target = target(args, &plan)?;
-    let Ran { experiment, snapshots, .. } = experiment(args, &plan, None)?;
+    let Ran { experiment, snapshots, .. } = experiment(&Making::of(args, &plan)?, &plan, None)?;
     if let Some(target) = target {
         let files =
             [Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default()).files().as_slice(), &snapshots]

@@ -6,13 +6,14 @@ mod progress;
 pub(crate) mod table;
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use order9_host::available_memory;
 use order9_lab::scenario::Named;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
-use order9_record::{Existing, Experiment, ExtraFile, Inputs, Outcome, Partial, Run, Target, check_title};
+use order9_record::{Begin, Existing, Experiment, ExtraFile, Inputs, Outcome, Partial, Run, Target, check_title};
 use order9_snapshot::maps::{self, MapSeries};
 use order9_snapshot::{Snapshot, format};
 
@@ -20,10 +21,11 @@ use crate::args::{Layout, RunArgs};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::results::Results;
-pub(crate) use keeping::refused;
 use keeping::{Keeping, Left};
+pub(crate) use keeping::{own_digest, refused};
 use proc_dir::ProcDir;
 use progress::Progress;
+pub(crate) use progress::coarse;
 
 /// Runs an experiment, prints the comparison and stores what was asked for.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::Usage("--layout mmtests: there are no published tables of single switches".to_owned()));
     }
     let target = target(args, &plan)?;
-    let Ran { experiment, snapshots, kept } = experiment(args, &plan, target.as_ref())?;
+    let Ran { experiment, snapshots, kept } = experiment(&Making::of(args, &plan)?, &plan, target.as_ref())?;
     let results = Results::of(&plan, &experiment, args.shown.layout.unwrap_or_default());
     if let Some(target) = &target {
         let files = [results.files().as_slice(), &snapshots].concat();
@@ -89,30 +91,67 @@ pub(crate) fn target(args: &RunArgs, plan: &Plan) -> Result<Option<Target>, Fail
     target.map_err(|error| refused(&error))
 }
 
+/// How runs are made, beside what decides their results.
+#[derive(Clone, Copy)]
+pub(crate) struct Making<'a> {
+    /// Number of runs at the same time.
+    pub(crate) jobs: NonZeroUsize,
+    /// Directory for the files of /proc and /sys.
+    pub(crate) proc_dir: Option<&'a Path>,
+    /// Whether results are stored, so that snapshots of workloads are wanted.
+    pub(crate) stores: bool,
+    /// Treatment of runs that an interrupted attempt has kept.
+    pub(crate) begin: Begin,
+    /// The command that goes on after an interruption, in words.
+    pub(crate) to_go_on: &'static str,
+    /// Name of the experiment beside the progress, where several are made.
+    pub(crate) title: Option<&'a str>,
+}
+
+impl<'a> Making<'a> {
+    /// As the arguments say.
+    pub(crate) fn of(args: &'a RunArgs, plan: &Plan) -> Result<Self, Failure> {
+        let begin = match (args.resume, args.force) {
+            (true, _) => Begin::Resume,
+            (false, true) => Begin::Discard,
+            (false, false) => Begin::New,
+        };
+        Ok(Self {
+            jobs: jobs(args.jobs.as_deref(), plan)?,
+            proc_dir: args.proc_dir.as_deref(),
+            stores: args.output.is_some(),
+            begin,
+            to_go_on: "the same command with --resume",
+            title: None,
+        })
+    }
+}
+
 /// Results of all runs, and the place that keeps them until the run directory is written.
 pub(crate) struct Ran {
     pub(crate) experiment: Experiment,
     /// Snapshots that workloads asked for, if results are stored.
     pub(crate) snapshots: Vec<ExtraFile>,
     /// Directory that keeps the runs until they are stored.
-    kept: Option<Partial>,
+    pub(crate) kept: Option<Partial>,
 }
 
 /// Makes all runs, and keeps them beside `target` as they end.
-pub(crate) fn experiment(args: &RunArgs, plan: &Plan, target: Option<&Target>) -> Result<Ran, Failure> {
-    let jobs = jobs(args.jobs.as_deref(), plan)?;
-    let proc_dir = args.proc_dir.as_deref().map(ProcDir::new).transpose()?;
+pub(crate) fn experiment(making: &Making<'_>, plan: &Plan, target: Option<&Target>) -> Result<Ran, Failure> {
+    let proc_dir = making.proc_dir.map(ProcDir::new).transpose()?;
     let (keeping, Left { finished, files }) = match target {
-        Some(target) => Keeping::open(target, plan, args).map(|(keeping, left)| (Some(keeping), left))?,
+        Some(target) => Keeping::open(target, plan, making.begin).map(|(keeping, left)| (Some(keeping), left))?,
         None => (None, Left::default()),
     };
     let total = plan.cells().count();
     let took = finished.runs.iter().map(|run| run.durations.elapsed).collect();
-    let progress = Arc::new(Progress::new(total, took));
-    let signals = keeping.as_ref().map(|keeping| keeping.interruptible(Arc::clone(&progress), total)).transpose()?;
-    let snapshots = args.output.is_some().then(Mutex::default);
+    let progress = Arc::new(Progress::new(making.title, total, took));
+    let signals = keeping.as_ref();
+    let signals = signals.map(|keeping| keeping.interruptible(Arc::clone(&progress), total, making.to_go_on));
+    let signals = signals.transpose()?;
+    let snapshots = making.stores.then(Mutex::default);
     let watch = Watch { plan, progress, proc_dir, snapshots, keeping };
-    let experiment = order9_lab::resume(plan, jobs, &watch, finished);
+    let experiment = order9_lab::resume(plan, making.jobs, &watch, finished);
     watch.progress.clear();
     let mut experiment = match experiment {
         Ok(experiment) => experiment,
@@ -134,17 +173,31 @@ pub(crate) fn experiment(args: &RunArgs, plan: &Plan, target: Option<&Target>) -
 }
 
 fn jobs(asked: Option<&str>, plan: &Plan) -> Result<NonZeroUsize, Failure> {
-    let fit = plan
-        .jobs(available_memory())
-        .map_err(|shortage| Failure::Usage(format!("a run of this machine {shortage}")))?;
-    let Some(text) = asked else {
-        return Ok(fit.min(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)));
-    };
-    match text.parse() {
-        Ok(jobs) if jobs <= fit => Ok(jobs),
-        Ok(_) => Err(Failure::Usage(format!("--jobs {text}: this host has memory for {fit} at the same time"))),
-        Err(_) => Err(Failure::Usage(format!("--jobs {text}: expected a whole number from 1 on"))),
+    let fit = fitting(plan)?;
+    match asked.map(|text| (text, asked_jobs(text))) {
+        None => Ok(fit.min(cores())),
+        Some((_, Ok(jobs))) if jobs <= fit => Ok(jobs),
+        Some((text, Ok(_))) => {
+            Err(Failure::Usage(format!("--jobs {text}: this host has memory for {fit} at the same time")))
+        }
+        Some((_, Err(failure))) => Err(failure),
     }
+}
+
+/// Number of runs for which this host has memory at the same time.
+pub(crate) fn fitting(plan: &Plan) -> Result<NonZeroUsize, Failure> {
+    let fit = plan.jobs(available_memory());
+    fit.map_err(|shortage| Failure::Usage(format!("a run of this machine {shortage}")))
+}
+
+/// Number of this host's cores.
+pub(crate) fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// The number of jobs that was asked for.
+pub(crate) fn asked_jobs(text: &str) -> Result<NonZeroUsize, Failure> {
+    text.parse().map_err(|_| Failure::Usage(format!("--jobs {text}: expected a whole number from 1 on")))
 }
 
 /// File of a run directory that holds the maps of a run.

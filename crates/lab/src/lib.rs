@@ -2,7 +2,8 @@
 //!
 //! Key types: [`Plan`] (everything that decides an experiment), [`run`] (runs it on the cores of the host), [`report`]
 //! (compares what came of it), [`plot`] (draws what it measured over time). [`machines`]: what a machine is made of and what work costs on it, with a source for every
-//! figure; [`scenario`]: what a person asks for, in files and arguments. Never knows where its tables go: that is the
+//! figure; [`scenario`]: what a person asks for, in files and arguments; [`reproduce`]: published experiments, and verdicts on what was
+//! claimed of them. Never knows where its tables go: that is the
 //! command line's.
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod plot;
 mod pools;
 mod proc_files;
 mod quantities;
+pub mod reproduce;
 mod run;
 pub mod scenario;
 mod start;

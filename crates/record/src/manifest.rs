@@ -6,7 +6,7 @@ use order9_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Durations, Operation, Outcome, ReadError, Run};
+use crate::{Digest, Durations, Operation, Outcome, ReadError, Run, WriteError};
 
 /// Version of the run directory that this crate writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
@@ -65,6 +65,16 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// Digest of the inputs, the command line left out: two experiments of one digest have equal results, made by one program.
+    ///
+    /// # Errors
+    ///
+    /// Inputs that TOML cannot express.
+    pub fn digest(&self) -> Result<Digest, WriteError> {
+        let text = toml::to_string(&Self { command: Vec::new(), ..self.clone() })?;
+        Ok(Digest::of_bytes(text.as_bytes()))
+    }
+
     /// Names of the inputs that differ from `other`. The command line that asked for them is left out.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {

@@ -14,7 +14,6 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::progress::Progress;
-use crate::args::RunArgs;
 use crate::failure::{Failure, io_sentence};
 use crate::output::complain;
 
@@ -35,13 +34,8 @@ pub(super) struct Left {
 }
 
 impl Keeping {
-    /// Beside the place `target`. Runs that are there already are taken over with `--resume`, and go with `--force`.
-    pub(super) fn open(target: &Target, plan: &Plan, args: &RunArgs) -> Result<(Self, Left), Failure> {
-        let begin = match (args.resume, args.force) {
-            (true, _) => Begin::Resume,
-            (false, true) => Begin::Discard,
-            (false, false) => Begin::New,
-        };
+    /// Beside the place `target`; `begin` says what becomes of runs that are there already.
+    pub(super) fn open(target: &Target, plan: &Plan, begin: Begin) -> Result<(Self, Left), Failure> {
         let (partial, kept) = target.partial(own_digest()?, &asked(plan), begin).map_err(|error| refused(&error))?;
         let count = Arc::new(AtomicUsize::new(kept.len()));
         let mut left = Left::default();
@@ -79,8 +73,13 @@ impl Keeping {
         failed.map_or(Ok(self.partial), |error| Err(refused(&error)))
     }
 
-    /// Says how to go on when a signal ends the program.
-    pub(super) fn interruptible(&self, progress: Arc<Progress>, total: usize) -> Result<Interruptible, Failure> {
+    /// Says how `to_go_on` when a signal ends the program.
+    pub(super) fn interruptible(
+        &self,
+        progress: Arc<Progress>,
+        total: usize,
+        to_go_on: &'static str,
+    ) -> Result<Interruptible, Failure> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let handle = signals.handle();
         let (count, place) = (Arc::clone(&self.count), self.partial.directory().to_owned());
@@ -93,7 +92,7 @@ impl Keeping {
                     let _ = fs::remove_dir_all(&place);
                     format!("interrupted before the first of {total} runs has ended: nothing is kept")
                 }
-                kept => format!("interrupted: {kept} of {total} runs are kept; the same command with --resume goes on"),
+                kept => format!("interrupted: {kept} of {total} runs are kept; {to_go_on} goes on"),
             }));
             // If the signal cannot end the program, the runs go on.
             let _ = emulate_default_handler(signal);
@@ -112,7 +111,7 @@ impl Drop for Interruptible {
 }
 
 /// Digest of this program: another one could give other results.
-fn own_digest() -> Result<Digest, Failure> {
+pub(crate) fn own_digest() -> Result<Digest, Failure> {
     let read = || -> io::Result<_> { fs::read(std::env::current_exe()?) };
     let bytes = read().map_err(|error| Failure::Usage(format!("this program: {}", io_sentence(&error))))?;
     Ok(Digest::of_bytes(&bytes))

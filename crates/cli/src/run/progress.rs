@@ -14,6 +14,8 @@ pub(super) struct Progress {
     lines: MultiProgress,
     /// Above all others, where there are several runs.
     whole: ProgressBar,
+    /// Name of the experiment, where several are made one after the other.
+    title: Option<String>,
     begun: Instant,
     /// Runs to be made, and those of them that had ended before.
     total: usize,
@@ -35,12 +37,13 @@ struct Running {
 }
 
 impl Progress {
-    /// Progress of `total` runs; an earlier attempt has made some, which took the virtual times `ended`.
-    pub(super) fn new(total: usize, ended: Vec<Nanos>) -> Self {
+    /// Progress of `total` runs of the experiment `title`; an earlier attempt has made some, which took the virtual times `ended`.
+    pub(super) fn new(title: Option<&str>, total: usize, ended: Vec<Nanos>) -> Self {
         let lines = MultiProgress::new();
-        let whole = if total > 1 { lines.add(line("{msg}")) } else { ProgressBar::hidden() };
+        let whole = if total > 1 || title.is_some() { lines.add(line("{msg}")) } else { ProgressBar::hidden() };
+        let title = title.map(str::to_owned);
         let (before, state) = (ended.len(), Mutex::new(State { ended, ..State::default() }));
-        Self { lines, whole, begun: Instant::now(), total, before, state }
+        Self { lines, whole, title, begun: Instant::now(), total, before, state }
     }
 
     /// A run has come to `now`.
@@ -81,7 +84,8 @@ impl Progress {
         let parts = if done == 0 { 0.0 } else { parts.sum() };
         let Outlook { percent, left } = outlook(self.total, self.before, done as f64 + parts, self.begun.elapsed());
         let left = left.map(|left| format!(", about {} left", coarse(left))).unwrap_or_default();
-        self.whole.set_message(format!("{done} of {} runs, {percent} %{left}", self.total));
+        let title = self.title.iter().map(|title| format!("{title}: ")).collect::<String>();
+        self.whole.set_message(format!("{title}{done} of {} runs, {percent} %{left}", self.total));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -113,7 +117,7 @@ fn outlook(total: usize, before: usize, done: f64, elapsed: Duration) -> Outlook
 }
 
 /// A time to wait: `40 s`, `12 min`, `3 h`.
-fn coarse(time: Duration) -> String {
+pub(crate) fn coarse(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=99 => format!("{seconds} s"),
         seconds @ 100..=5999 => format!("{} min", seconds.div_ceil(60)),

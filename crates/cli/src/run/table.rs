@@ -61,7 +61,7 @@ pub(super) fn run(args: &RunArgs, cases: Cases) -> Result<(), Failure> {
 
 fn of_case(args: &RunArgs, plan: &Plan) -> Result<Experiment, Failure> {
     let jobs = jobs(args.jobs.as_deref(), plan)?;
-    let progress = Arc::new(Progress::new(plan.cells().count(), Vec::new()));
+    let progress = Arc::new(Progress::new(None, plan.cells().count(), Vec::new()));
     let watch = Watch { plan, progress, proc_dir: None, snapshots: None, keeping: None };
     let experiment = order9_lab::run(plan, jobs, &watch);
     watch.progress.clear();

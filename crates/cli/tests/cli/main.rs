@@ -28,6 +28,7 @@ mod record;
 mod repeat;
 mod replay;
 mod report;
+mod reproduce;
 mod resume;
 mod run;
 mod run_refusals;

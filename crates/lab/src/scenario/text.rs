@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use order9_snapshot::format;
-use order9_toml::{FileError, Leaf, Place};
+use order9_toml::{FileError, Leaf, Place, leaves};
 use order9_units::Bytes;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use super::error::{Problem, Said};
 use super::memory::{self, MemoryWish};
@@ -20,17 +20,7 @@ pub(super) fn scenario(leaves: &[Leaf<'_>], file: &str, place: Place<'_>) -> Res
     let leaf = workload.ok_or_else(|| place.error(0, Problem::WithoutWorkload))?;
     let named = leaf.line_of_text().map_err(Problem::from).and_then(|name| value::workload(&name));
     let mut scenario = Scenario::of(named.map_err(|problem| place.error(leaf.at, problem))?);
-    let mut memory = MemoryTable::default();
-    for leaf in leaves {
-        let said = Said::Line { file: file.to_owned(), line: place.line(leaf.at) };
-        let taken = if leaf.key.starts_with("memory.") {
-            memory.take(leaf, said, file)
-        } else {
-            scenario.take(leaf, said, file)
-        };
-        taken.map_err(|problem| place.error(leaf.at, problem))?;
-    }
-    scenario.memory = memory.wish().map_err(|(at, problem)| place.error(at, problem))?;
+    scenario.say(leaves, file, place)?;
     Ok(scenario)
 }
 
@@ -40,6 +30,43 @@ pub(super) fn is_table(key: &str) -> bool {
 }
 
 impl Scenario {
+    /// The experiment that a table of a larger file describes.
+    pub(crate) fn of_table(table: &DeTable<'_>, file: &str, place: Place<'_>) -> Result<Self, FileError<Problem>> {
+        scenario(&leaves(table, is_table), file, place)
+    }
+
+    /// Takes the lines of a table over what was said before. Memory is replaced whole.
+    pub(crate) fn change(
+        &mut self,
+        table: &DeTable<'_>,
+        file: &str,
+        place: Place<'_>,
+    ) -> Result<(), FileError<Problem>> {
+        let leaves = leaves(table, is_table);
+        match leaves.iter().find(|leaf| leaf.key == "workload") {
+            Some(leaf) => Err(place.error(leaf.at, Problem::Contradiction("a change leaves the workload as it is"))),
+            None => self.say(&leaves, file, place),
+        }
+    }
+
+    /// Takes lines; later ones replace what earlier ones said.
+    fn say(&mut self, leaves: &[Leaf<'_>], file: &str, place: Place<'_>) -> Result<(), FileError<Problem>> {
+        let mut memory = MemoryTable::default();
+        for leaf in leaves {
+            let said = Said::Line { file: file.to_owned(), line: place.line(leaf.at) };
+            let taken = if leaf.key.starts_with("memory.") {
+                memory.take(leaf, said, file)
+            } else {
+                self.take(leaf, said, file)
+            };
+            taken.map_err(|problem| place.error(leaf.at, problem))?;
+        }
+        if let Some(wish) = memory.wish().map_err(|(at, problem)| place.error(at, problem))? {
+            self.memory = Some(wish);
+        }
+        Ok(())
+    }
+
     /// Takes what a line says about anything but memory.
     fn take(&mut self, leaf: &Leaf<'_>, said: Said, file: &str) -> Result<(), Problem> {
         let asked = |text: String, said: &Said| Asked { said: said.clone(), value: beside(file, text) };

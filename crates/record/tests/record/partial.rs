@@ -51,6 +51,16 @@ fn only_the_same_can_be_continued() {
 }
 
 #[test]
+fn the_digest_of_inputs_is_that_of_what_decides_results() {
+    let inputs = experiment().inputs;
+    let mut other = inputs.clone();
+    other.command = vec!["order9".to_owned(), "reproduce".to_owned()];
+    assert_eq!(other.digest().unwrap(), inputs.digest().unwrap());
+    other.seeds.push(9);
+    assert_ne!(other.digest().unwrap(), inputs.digest().unwrap());
+}
+
+#[test]
 fn every_damage_of_a_cell_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let target = Target::new(&folder.path().join("run"), Existing::Keep).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{CellRef, Claim, Field, Level, Reading, Reference, Relation, RowKey, Statement, Term};
 
@@ -17,7 +17,7 @@ pub struct Measured {
 }
 
 /// Verdict on one statement.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Verdict {
     /// The statement in words and signs.
     pub statement: String,
@@ -36,7 +36,7 @@ pub struct Verdict {
 }
 
 /// Whether a statement holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The statement holds in as many rows as it must.
@@ -48,7 +48,7 @@ pub enum Outcome {
 }
 
 /// Finding in one row.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Evidence {
     /// The row.
     pub row: RowKey,
@@ -58,7 +58,7 @@ pub struct Evidence {
 }
 
 /// Finding in one row.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "finding")]
 pub enum Finding {
     /// A number was not measured.
@@ -71,12 +71,12 @@ pub enum Finding {
         /// The number on the left.
         left: f64,
         /// Half width of its 95 % confidence interval, where it is a mean over runs.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         left_half_width: Option<f64>,
         /// The number with which it was compared.
         right: f64,
         /// Half width of the interval of that number.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         right_half_width: Option<f64>,
         /// Whether the relation holds between them.
         holds: bool,

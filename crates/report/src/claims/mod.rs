@@ -6,6 +6,7 @@
 //! Runs nothing and changes no claim: a statement that does not hold is shown as such.
 
 mod claim;
+mod figures;
 mod judge;
 mod load;
 mod raw;

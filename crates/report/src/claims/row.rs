@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::Error as _;
 
 /// Key of a row: `fault-both|Amean|3`. Counters and facts are rows of the metrics `counter` and `fact`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,16 @@ impl RowKey {
 impl fmt::Display for RowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}|{}|{}", self.metric, self.stat, self.param)
+    }
+}
+
+impl<'de> Deserialize<'de> for RowKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.split('|').collect::<Vec<_>>()[..] {
+            [metric, stat, param] => Ok(Self::new(metric, stat, param)),
+            _ => Err(D::Error::custom(format!("expected metric|stat|param, found {text:?}"))),
+        }
     }
 }
 
