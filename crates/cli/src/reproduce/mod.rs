@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     let Some(output) = args.output.as_deref().filter(|_| !args.list) else {
         return list::run(&table, &chosen, args);
     };
-    let before = args.against.as_deref().map(|path| read(path)).transpose()?;
+    let before = args.against.as_deref().map(read).transpose()?;
     let size = if args.quick { Size::Quick } else { Size::Full };
     check_size(size, before.as_ref(), args.against.as_deref())?;
     let jobs = args.jobs.as_deref().map_or_else(|| Ok(cores()), asked_jobs)?;
@@ -186,7 +186,7 @@ impl<'a> Planned<'a> {
 fn ended(kept: &[Kept]) -> Result<(), String> {
     let runs = kept.iter().flat_map(|kept| &kept.runs).filter(|run| run.outcome != Outcome::Completed);
     let message = |run: &Run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?));
-    runs.filter_map(|run| message(run)).next().map_or(Ok(()), Err)
+    runs.filter_map(message).next().map_or(Ok(()), Err)
 }
 
 /// How much there is to do, and about how long that takes.
