@@ -20,10 +20,14 @@ struct Cause {
     /// Statements as verdicts print them; empty for all of the claim.
     #[serde(default)]
     statements: Vec<String>,
-    /// Whether it explains experiments of the quick size, too.
-    #[serde(default)]
-    quick: bool,
+    /// Sizes of the experiments that it explains.
+    #[serde(default = "full")]
+    sizes: Vec<Size>,
     text: String,
+}
+
+fn full() -> Vec<Size> {
+    vec![Size::Full]
 }
 
 impl Causes {
@@ -44,7 +48,7 @@ impl Causes {
         };
         let judged =
             |cause: &Cause| of.claims.iter().find(|judged| judged.claim == cause.claim && judged.why.is_none());
-        let at_size = self.causes.iter().filter(|cause| of.size == Size::Full || cause.quick);
+        let at_size = self.causes.iter().filter(|cause| cause.sizes.contains(&of.size));
         let idle = at_size.filter(|cause| judged(cause).is_some_and(|judged| !explains(cause, judged)));
         idle.map(|cause| format!("{}: {}", cause.claim, cause.text)).collect()
     }
@@ -53,7 +57,7 @@ impl Causes {
     pub(super) fn of(&self, claim: &str, statement: &str, size: Size) -> Option<&str> {
         let explains = |cause: &&Cause| {
             let of_statement = cause.statements.is_empty() || cause.statements.iter().any(|of| of == statement);
-            cause.claim == claim && of_statement && (size == Size::Full || cause.quick)
+            cause.claim == claim && of_statement && cause.sizes.contains(&size)
         };
         self.causes.iter().find(explains).map(|cause| cause.text.as_str())
     }
@@ -77,7 +81,7 @@ mod tests {
     #[test]
     fn causes_of_full_size_explain_no_quick_run() {
         let text = "[[cause]]\nclaim = \"a\"\nstatements = [\"x\"]\ntext = \"Large.\"\n\
-                    [[cause]]\nclaim = \"a\"\nquick = true\ntext = \"Always.\"\n";
+                    [[cause]]\nclaim = \"a\"\nsizes = [\"quick\", \"full\"]\ntext = \"Always.\"\n";
         let causes: Causes = toml::from_str(text).unwrap();
         assert_eq!(causes.of("a", "x", Size::Full), Some("Large."));
         assert_eq!(causes.of("a", "x", Size::Quick), Some("Always."));

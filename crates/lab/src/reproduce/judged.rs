@@ -186,6 +186,17 @@ impl Reproduction {
         serde_json::to_string_pretty(self).expect("it has a form in JSON") + "\n"
     }
 
+    /// The same verdicts with causes as they are known now.
+    #[must_use]
+    pub fn with_causes(mut self, causes: &Causes) -> Self {
+        for claim in &mut self.claims {
+            for statement in &mut claim.statements {
+                statement.cause = cause(causes, &claim.claim, &statement.verdict, self.size);
+            }
+        }
+        self
+    }
+
     /// Numbers of all statements about what is not given to the model.
     #[must_use]
     pub fn score(&self) -> Score {
@@ -272,12 +283,17 @@ pub fn judged(claim: &Claim, made: Made, ran: &[(&Plan, &[Run])], size: Size, ca
     };
     let statements = beside_published(claim, all).enumerate().map(|(nth, statement)| {
         let of_seed = |(seed, verdicts): &(u64, Vec<Verdict>)| OfSeed { seed: *seed, outcome: verdicts[nth].outcome };
-        let cause = (statement.verdict.outcome == Outcome::Fails)
-            .then(|| causes.of(&claim.id, &statement.verdict.statement, size).map(str::to_owned));
-        StatementVerdict { seeds: alone.iter().map(of_seed).collect(), cause: cause.flatten(), ..statement }
+        let cause = cause(causes, &claim.id, &statement.verdict, size);
+        StatementVerdict { seeds: alone.iter().map(of_seed).collect(), cause, ..statement }
     });
     let statements = statements.collect();
     Judged { claim: claim.id.clone(), headline: claim.headline.clone(), made: Some(made), why: None, statements }
+}
+
+/// Why a statement does not hold, where that is known.
+fn cause(causes: &Causes, claim: &str, verdict: &Verdict, size: Size) -> Option<String> {
+    let fails = verdict.outcome == Outcome::Fails;
+    fails.then(|| causes.of(claim, &verdict.statement, size).map(str::to_owned)).flatten()
 }
 
 /// Verdicts, each beside what the published numbers say.

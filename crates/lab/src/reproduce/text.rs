@@ -11,6 +11,8 @@ use super::{Changes, Judged, Reproduction, Score, Why};
 
 /// Width of sentences below tables, in columns.
 const WIDTH: usize = 98;
+/// Place below a statement, behind its verdict.
+const HANGING: &str = "                ";
 
 /// Statements that hold, by experiment, by claim and in total, and why claims were not judged.
 #[must_use]
@@ -68,13 +70,15 @@ pub fn claim_text(of: &Judged) -> String {
     }
     for statement in &of.statements {
         let verdict = &statement.verdict;
-        line(&format!("  {:<14}{} ({})", words(verdict.outcome), verdict.note, plain(&verdict.statement)));
+        let statement_text = format!("{} ({})", verdict.note, plain(&verdict.statement));
+        let hanging = indented(&statement_text, HANGING);
+        line(format!("  {:<14}{}", words(verdict.outcome), hanging.trim()).as_str());
         line(&format!("  {:<14}published {}", "", statement.published));
         if of.why.is_none() {
             line(&format!("  {:<14}measured  {}{}", "", statement.measured, spread(statement)));
         }
         if let Some(cause) = &statement.cause {
-            indented(cause, &" ".repeat(16)).lines().for_each(&mut line);
+            indented(cause, HANGING).lines().for_each(&mut line);
         }
     }
     text

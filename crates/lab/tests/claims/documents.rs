@@ -41,8 +41,8 @@ fn read(path: &Path) -> String {
 }
 
 fn results() -> Reproduction {
-    Reproduction::parse(&read(&docs().join("results/results.json")))
-        .expect("docs/results/results.json is a reproduction")
+    let results = Reproduction::parse(&read(&docs().join("results/results.json")));
+    results.expect("docs/results/results.json is a reproduction").with_causes(&Causes::built_in())
 }
 
 fn earlier() -> Vec<Count> {
@@ -80,9 +80,21 @@ fn overview(results: &Reproduction, earlier: &[Count]) -> String {
         }
     }
     for not in &table.not_judged {
-        text += &format!("| none: {} | `{}` | {} | not judged | |\n", not.why, not.claim, headline(&not.claim));
+        text += &format!("| none | `{}` | {} | not judged: {} | |\n", not.claim, headline(&not.claim), not.why);
     }
-    text
+    let of_results = results.score();
+    let (hold, all) = earlier
+        .iter()
+        .fold((of_results.hold, of_results.all()), |(hold, all), count| (hold + count.hold, all + count.of));
+    let inputs = results.inputs();
+    text + &format!(
+        "\n{hold} of {all} statements hold, {} of {} of them from results.json. Statements about what the model is given are not among \
+         them; of these {} of {} hold.\n",
+        of_results.hold,
+        of_results.all(),
+        inputs.hold,
+        inputs.all()
+    )
 }
 
 fn headline(claim: &str) -> String {

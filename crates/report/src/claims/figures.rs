@@ -51,12 +51,14 @@ impl Statement {
     }
 }
 
+/// A number with its spread, where that is as much as the digits show.
 fn spread((value, half_width): (f64, &Option<f64>)) -> String {
-    let half_width = half_width.map(|half| format!(" \u{b1} {}", plain(half))).unwrap_or_default();
-    plain(value) + &half_width
+    let shown = half_width.filter(|half| *half > value.abs() * 0.0005);
+    plain(value) + &shown.map(|half| format!(" \u{b1} {}", plain(half))).unwrap_or_default()
 }
 
-/// A number with as many digits as matter: three, and all of those before the point.
+/// A number with as many digits as matter: three, and all of those before the point. Ratios of nearly equal numbers have five,
+/// since bounds lie there.
 fn plain(number: f64) -> String {
     if !number.is_finite() {
         return "none".to_owned();
@@ -64,6 +66,7 @@ fn plain(number: f64) -> String {
     let magnitude = number.abs();
     let decimals = match magnitude {
         _ if magnitude == 0.0 || magnitude >= 100.0 || number.fract() == 0.0 => 0,
+        _ if (magnitude - 1.0).abs() < 0.01 => 4,
         _ if magnitude >= 10.0 => 1,
         _ if magnitude >= 1.0 => 2,
         _ => (2.0 - magnitude.log10().floor()).min(9.0) as usize,
@@ -85,6 +88,8 @@ mod tests {
             (1234.56, "1,235"),
             (12.34, "12.3"),
             (1.5, "1.5"),
+            (1.001_23, "1.0012"),
+            (0.999_96, "1"),
             (0.025_074, "0.0251"),
             (0.000_000_9, "0.0000009"),
             (-0.5, "-0.5"),
@@ -93,6 +98,13 @@ mod tests {
         for (number, text) in texts {
             assert_eq!(plain(number), text);
         }
+    }
+
+    #[test]
+    fn a_spread_that_no_digit_shows_is_left_out() {
+        assert_eq!(spread((1.72, &Some(3.284))), "1.72 \u{b1} 3.28");
+        assert_eq!([&None, &Some(0.0), &Some(1e-8)].map(|half| spread((0.652, half))), ["0.652"; 3]);
+        assert_eq!(spread((0.0, &Some(0.5))), "0 \u{b1} 0.5");
     }
 
     #[test]
