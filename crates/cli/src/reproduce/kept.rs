@@ -11,7 +11,7 @@ use order9_record::{
 };
 
 use crate::args::Layout;
-use crate::failure::Failure;
+use crate::failure::{Failure, io_sentence};
 use crate::results::Results;
 use crate::run::{Making, Ran, experiment, fitting, own_digest, refused};
 
@@ -80,7 +80,7 @@ impl Place {
 
     /// Makes the runs of a plan and stores them.
     fn make(&self, title: &str, plan: &Plan, directory: &Path, jobs: NonZeroUsize) -> Result<Kept, Failure> {
-        std::fs::create_dir_all(&self.runs)?;
+        std::fs::create_dir_all(&self.runs).map_err(|error| Failure::file(&self.runs, io_sentence(&error)))?;
         let target = Target::new(directory, Existing::Replace).map_err(|error| refused(&error))?;
         let (begin, title) = (self.begin(&target, plan)?, Some(title));
         let making = Making { jobs, proc_dir: None, stores: true, begin, to_go_on: "the same command", title };
