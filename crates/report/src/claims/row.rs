@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Key of a row: `fault-both|Amean|3`. Counters and facts are rows of the metrics `counter` and `fact`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
