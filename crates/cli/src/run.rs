@@ -91,7 +91,7 @@ pub(crate) fn target(args: &RunArgs, plan: &Plan) -> Result<Option<Target>, Fail
     target.map_err(|error| refused(&error))
 }
 
-/// How runs are made, beside what decides their results.
+/// Choices about making runs, beside what decides their results.
 #[derive(Clone, Copy)]
 pub(crate) struct Making<'a> {
     /// Number of runs at the same time.

@@ -26,7 +26,7 @@ use kept::{Kept, Place};
 
 /// File of verdicts in the directory of a reproduction.
 const VERDICTS: &str = "reproduce.json";
-/// The same as tables.
+/// File of the verdicts as tables.
 const TABLES: &str = "reproduce.md";
 
 /// Verdicts for programs, and what changed.
@@ -189,7 +189,7 @@ fn ended(kept: &[Kept]) -> Result<(), String> {
     runs.filter_map(message).next().map_or(Ok(()), Err)
 }
 
-/// How much there is to do, and about how long that takes.
+/// Number of runs that are to be made, and the time that they will take.
 fn outlook(experiments: &[Planned<'_>], place: &Place, size: Size, jobs: NonZeroUsize) -> Result<String, Failure> {
     let (mut total, mut missing, mut seconds) = (0, 0, 0);
     for experiment in experiments {

@@ -4,7 +4,7 @@ use order9_report::claims::Outcome;
 
 use super::{Judged, Reproduction};
 
-/// What changed since another reproduction.
+/// Verdicts that changed since another reproduction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
     /// Verdicts that changed, in the order of the later reproduction.

@@ -175,7 +175,7 @@ impl Entry {
         self.full.iter_mut().chain(&mut self.quick).try_for_each(|scenario| scenario.argument(option, text))
     }
 
-    /// What runs in this size: one plan for each machine. The first one gives the columns.
+    /// Plans of the experiment in this size, one for each machine. The first one gives the columns.
     ///
     /// # Errors
     /// As [`Scenario::plan`].

@@ -1,4 +1,4 @@
-//! What came of the statements of claims: verdicts of experiments, and all of a reproduction in one form that is stored.
+//! Verdicts on the statements of claims, and all verdicts of a reproduction in one form that is stored.
 
 use order9_record::{Digest, Run};
 use order9_report::claims::{Claim, Evidence, Measured, Outcome, Verdict, judge};
@@ -29,15 +29,15 @@ pub struct Reproduction {
 /// Text that holds no reproduction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReproductionError {
-    /// It has another form.
+    /// The text has another form.
     #[error("{0}; expected a reproduce.json of order9 reproduce")]
     Form(String),
-    /// Its form is that of another version.
+    /// The form of the text is that of another version.
     #[error("version {0} of the form, expected {VERSION}")]
     Version(u32),
 }
 
-/// What came of a claim.
+/// A claim with the verdicts on its statements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Name of the claim.
@@ -60,7 +60,7 @@ pub struct Judged {
 pub enum Why {
     /// No run can judge it, for this reason.
     NoExperiment(String),
-    /// Its experiment did not come to its end here, for this reason.
+    /// The experiment did not come to its end here, for this reason.
     NotRun(String),
 }
 
@@ -89,7 +89,7 @@ pub struct Made {
     pub other_build: bool,
 }
 
-/// What came of a statement.
+/// A statement with its verdict, and the numbers behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatementVerdict {
     /// The verdict, with the numbers that decided it.
@@ -186,7 +186,7 @@ impl Reproduction {
         serde_json::to_string_pretty(self).expect("it has a form in JSON") + "\n"
     }
 
-    /// The same verdicts with causes as they are known now.
+    /// Verdicts with causes as they are known now.
     #[must_use]
     pub fn with_causes(mut self, causes: &Causes) -> Self {
         for claim in &mut self.claims {

@@ -26,7 +26,7 @@ struct Count {
     of: usize,
 }
 
-/// Where the verdicts on a claim come from.
+/// Source of the verdicts on a claim.
 enum Source<'a> {
     Results(&'a Judged),
     Earlier(&'a Count),

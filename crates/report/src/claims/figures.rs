@@ -1,4 +1,4 @@
-//! What decided a verdict, in a few words: the number, the two numbers, or the range over rows.
+//! Numbers that decided a verdict, in a few words: one number, two numbers, or the range over rows.
 
 use super::{Evidence, Finding, Reference, Relation, Statement, Term, Verdict};
 use crate::number::decimal;
