@@ -122,7 +122,7 @@ fn timelines(stored: &[Stored<'_>], page: &mut Page) -> Result<(), Failure> {
         let mut trace = Vec::new();
         let exported = Exported { run: Some((path, loaded)), snapshots: Vec::new() };
         perfetto::write(&exported, &mut trace).map_err(refused)?;
-        traces.add(&path.to_string_lossy(), trace, page);
+        traces.add(&order9_escape::path(path), trace, page);
     }
     page.sections.push(Section::Traces(traces));
     Ok(())

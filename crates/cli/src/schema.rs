@@ -1,5 +1,6 @@
 //! `order9 schema`: the form of everything that the command prints or writes as JSON, made of the types that are written.
 
+use order9_lab::reproduce::Reproduction;
 use order9_lab::{Changed, machines};
 use order9_policy::{Diff, List, Show};
 use order9_record::Manifest;
@@ -13,7 +14,7 @@ use crate::args::SchemaArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::run::table;
-use crate::{compare, kernels, repeat, results, validate, workloads};
+use crate::{compare, kernels, repeat, reproduce, results, validate, workloads};
 
 /// A form of JSON.
 #[derive(Serialize, JsonSchema)]
@@ -40,6 +41,8 @@ const FORMS: &[Form] = &[
     form::<Diff>("policies diff", "switches that differ between two policies"),
     form::<List>("policies list", "the built-in policies"),
     form::<Show>("policies show", "a policy: every switch"),
+    form::<reproduce::Json<'_>>("reproduce", "verdicts on published claims"),
+    form::<reproduce::list::Json>("reproduce list", "claims, their experiments, and how long these take"),
     form::<results::Json<'_>>("run", "an experiment: tables of policies or of switches, notes, digests"),
     form::<table::Json<'_>>("run cases", "a scenario with cases: one table, and what it says"),
     form::<repeat::Repetition>("run repeat", "digests of a stored run and of its repetition"),
@@ -51,6 +54,7 @@ const FORMS: &[Form] = &[
     form::<workloads::Listed>("workloads show", "a workload"),
     form::<validate::Json<'_>>("fidelity.json", "the verdicts that `order9 validate -o` keeps"),
     form::<Manifest>("manifest.toml", "inputs and results of a run directory, a TOML file"),
+    form::<Reproduction>("reproduce.json", "the verdicts that `order9 reproduce -o` keeps"),
     form::<results::StoredTables<'_>>("report.json", "the tables of a run directory"),
 ];
 

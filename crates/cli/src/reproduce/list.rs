@@ -7,6 +7,7 @@ use order9_lab::reproduce::{Entry, Made, NotJudged, Size, Table, claims};
 use order9_report::number::grouped;
 use order9_report::table;
 use order9_report::terminal::ColourDepth;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::ReproduceArgs;
@@ -15,7 +16,7 @@ use crate::output::{print, print_json};
 use crate::run::{coarse, command};
 
 /// A claim that runs can judge.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Listed {
     claim: String,
     experiment: String,
@@ -30,13 +31,13 @@ struct Listed {
 }
 
 /// All of it for programs.
-#[derive(Serialize)]
-struct Json {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json {
     claims: Vec<Listed>,
     not_judged: Vec<Unjudged>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Unjudged {
     claim: String,
     why: String,

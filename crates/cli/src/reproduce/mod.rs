@@ -1,7 +1,7 @@
 //! `order9 reproduce`: published experiments run again, and their claims judged.
 
 mod kept;
-mod list;
+pub(crate) mod list;
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -15,6 +15,7 @@ use order9_lab::reproduce::{
 use order9_record::{Outcome, Run};
 use order9_report::claims::Claim;
 use order9_report::number::count_of;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::ReproduceArgs;
@@ -30,8 +31,8 @@ const VERDICTS: &str = "reproduce.json";
 const TABLES: &str = "reproduce.md";
 
 /// Verdicts for programs, and what changed.
-#[derive(Serialize)]
-struct Json<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
     #[serde(flatten)]
     reproduction: &'a Reproduction,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -102,6 +102,18 @@ fn a_table_of_cases_keeps_to_its_schema() {
 }
 
 #[test]
+fn verdicts_on_claims_keep_to_their_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    hold_printed("reproduce list", "reproduce --list", folder.path());
+    let line = "reproduce --quick 000-unmovable-backoff 000-score-cycle -o {}/d --json";
+    let printed = order9_line(line, folder.path());
+    assert_eq!(printed.status, 0, "{}", printed.stderr);
+    hold("reproduce", &serde_json::from_str(&printed.stdout).unwrap());
+    let kept = fs::read_to_string(folder.path().join("d/reproduce.json")).unwrap();
+    hold("reproduce.json", &serde_json::from_str(&kept).unwrap());
+}
+
+#[test]
 fn every_json_option_has_a_schema() {
     let known = order9(["schema", "--json"]).success();
     let known: Vec<Value> = serde_json::from_str(&known).unwrap();

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 
 use order9_toml::{FileError, Leaf, Place, Problem as AnyProblem, leaves, nearest, shown};
 use order9_units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
 
@@ -15,7 +16,7 @@ use crate::plan::Plan;
 use crate::scenario::{Named, Problem, Scenario, ScenarioError};
 
 /// Size of a reproduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Size {
     /// The shape of the experiments, on little memory: all of them within minutes.

@@ -3,6 +3,7 @@
 use order9_record::{Digest, Run};
 use order9_report::claims::{Claim, Evidence, Measured, Outcome, Verdict, judge};
 use order9_report::compare::Report;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Causes, Entry, Judges, NotJudged, Size};
@@ -14,7 +15,7 @@ use crate::tables::{pooled_report, report};
 const VERSION: u32 = 1;
 
 /// Verdicts of a reproduction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduction {
     /// Version of the form.
     version: u32,
@@ -38,7 +39,7 @@ pub enum ReproductionError {
 }
 
 /// A claim with the verdicts on its statements.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// Name of the claim.
     pub claim: String,
@@ -55,7 +56,7 @@ pub struct Judged {
 }
 
 /// Why a claim could not be judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
     /// No run can judge it, for this reason.
@@ -65,7 +66,7 @@ pub enum Why {
 }
 
 /// The experiment that judges a claim.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Made {
     /// Name of the experiment.
     pub experiment: String,
@@ -90,7 +91,7 @@ pub struct Made {
 }
 
 /// A statement with its verdict, and the numbers behind it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatementVerdict {
     /// The verdict, with the numbers that decided it.
     #[serde(flatten)]
@@ -110,7 +111,7 @@ pub struct StatementVerdict {
 }
 
 /// Verdict on the runs of one seed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OfSeed {
     /// The seed.
     pub seed: u64,
