@@ -58,7 +58,7 @@ impl RunEnd {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Json<'a> {
     digest: Digest,
-    /// Where everything was stored, if anywhere.
+    /// Directory in which everything was stored, if any.
     #[schemars(with = "Option<String>")]
     directory: Option<&'a Path>,
     runs: &'a [RunEnd],

@@ -30,7 +30,7 @@ impl Waiting {
         self.0.set_message(work);
     }
 
-    /// So many steps are done.
+    /// Shows that so many steps are done.
     pub(crate) fn done(&self, steps: usize) {
         self.0.set_position(steps as u64);
     }
