@@ -64,7 +64,9 @@ scripts/stage.sh "$command" "$root/usr" "$built/order9-guest"
 doc=$root/usr/share/doc/order9
 gzip -9n "$root"/usr/share/man/man1/*.1
 mv "$doc/CHANGELOG.md" "$doc/changelog"
-gzip -9n "$doc/changelog"
+printf 'order9 (%s-1) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  %s\n' \
+    "$version" "$maintainer" "$(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")" >"$doc/changelog.Debian"
+gzip -9n "$doc"/changelog*
 # Both licences stand in the copyright file, the text of the second one is in /usr/share/common-licenses.
 {
     sed "s/@MAINTAINER@/$maintainer/" scripts/debian/copyright
@@ -76,7 +78,7 @@ sed -e "s/@VERSION@/$version/" -e "s/@MAINTAINER@/$maintainer/" -e "s/@KILOBYTES
     >"$root/DEBIAN/control"
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-dpkg-deb --root-owner-group -Zxz --build "$root" "$out/order9_${version}_amd64.deb" >/dev/null
+dpkg-deb --root-owner-group -Zxz --build "$root" "$out/order9_$version-1_amd64.deb" >/dev/null
 
 (cd "$out" && sha256sum -- *.tar.gz *.deb >SHA256SUMS)
 printf '%s: static, %s bytes\n' "$command" "$length"
