@@ -114,7 +114,7 @@ cell() {
     { time try_cell; } 2>"$own/cpu"
     status=$?
     printf '%-20s %-12s %-19s %8.1f s  %s\n' "$workload" "$machine" "$policy" "$(tail -1 "$own/cpu")" "$text"
-    [ "$status" = 0 ] || touch "$own/failed"
+    [ "$status" != 0 ] || touch "$own/passed"
 }
 
 cells=0
@@ -131,6 +131,7 @@ for machine in $("$order9" machines list | awk 'NR > 1 { print $1 }'); do
     done
 done
 wait
-failed=$(find "$folder" -mindepth 2 -name failed | wc -l)
+# A cell that came to no verdict has failed as well.
+failed=$((cells - $(find "$folder" -mindepth 2 -name passed | wc -l)))
 echo "matrix: $cells cells, $failed failed"
 [ "$cells" -gt 0 ] && [ "$failed" = 0 ]

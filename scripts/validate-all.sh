@@ -58,9 +58,11 @@ cases() {
 }
 
 # Prices of the lab for a kernel: those that were named, else its own; measured once, in the guest that has all that has a price.
+# With --again no kernel runs: where none were measured there are none.
 prices_of() {
     local own=$into/$1/prices.toml
     [ -z "$prices" ] || { printf '%s' "$prices" && return; }
+    [ $again = no ] || [ -e "$own" ] || return 0
     [ -e "$own" ] ||
         "$order9" calibrate --kernel "linux-$1" --machine guest-zram --deterministic --rounds 1 -o "$own" >"$own.log" 2>&1 ||
         { printf '%-6s no prices: %s\n' "$1" "$(grep '^order9: ' "$own.log" | tail -n 1)" >&2 && return 1; }
@@ -83,7 +85,7 @@ judge() {
         arguments+=(-o "$place")
         [ "$kernel" = host ] || arguments+=(--kernel "linux-$kernel" --deterministic)
     fi
-    [ "$kernel" = host ] || arguments+=(--prices "$own_prices")
+    [ -z "$own_prices" ] || arguments+=(--prices "$own_prices")
     local start=$SECONDS
     "$order9" validate "${arguments[@]}" >"$place.log" 2>&1
     status=$?

@@ -36,7 +36,7 @@ fn paged(text: &str) -> bool {
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
-/// Headings in bold, marks of code dim.
+/// Headings in bold.
 fn styled(markdown: &str, colour: ColourDepth) -> String {
     let mut is_code = false;
     let line = |line: &str| {

@@ -1,4 +1,4 @@
-//! What commands print with --json, and files that they write, held against the schemas that `order9 schema` prints.
+//! JSON of commands and files that commands write, held against the schemas that `order9 schema` prints.
 
 use std::collections::BTreeSet;
 use std::fs;
