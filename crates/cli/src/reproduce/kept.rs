@@ -49,25 +49,24 @@ impl Place {
 
     /// Whether the runs are there, and may be taken.
     pub(super) fn has(&self, entry: &Entry, plan: &Plan) -> Result<bool, Failure> {
-        let directory = self.directory(entry, plan)?;
-        Ok(self.other_build(&directory).is_some_and(|other| self.any_build || !other))
+        Ok(self.usable(&self.directory(entry, plan)?).is_some())
     }
 
-    /// Whether another build made the run directory; `None` where there is none that can be read.
-    fn other_build(&self, directory: &Path) -> Option<bool> {
+    /// Whether another build made the run directory; `None` where there is none that may be taken.
+    fn usable(&self, directory: &Path) -> Option<bool> {
         let manifest = read_manifest(directory).ok()?;
         let build = read_file(directory, &manifest, BUILD).ok()?;
-        Some(build != self.build.to_string().as_bytes())
+        let other_build = build != self.build.to_string().as_bytes();
+        (self.any_build || !other_build).then_some(other_build)
     }
 
     /// The runs of a plan, which are made where they are not kept, under the name of the experiment and `of_all`. A plan that
     /// this host has no memory for is refused in a sentence.
     pub(super) fn runs(&self, entry: &Entry, plan: &Plan, of_all: &str) -> Result<Result<Kept, String>, Failure> {
         let directory = self.directory(entry, plan)?;
-        if self.has(entry, plan)?
+        if let Some(other_build) = self.usable(&directory)
             && let Ok(loaded) = read(&directory)
         {
-            let other_build = self.other_build(&directory).unwrap_or(true);
             return Ok(Ok(Kept { runs: loaded.runs, digest: loaded.manifest.digest, other_build }));
         }
         let jobs = match fitting(plan) {

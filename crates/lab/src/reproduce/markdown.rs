@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{plain, spread, words};
+use super::text::{plain, seeds, spread, words};
 use super::{Judged, Reproduction, Why};
 
 /// Every claim with its table, as a page.
@@ -30,15 +30,13 @@ pub fn page(of: &Reproduction) -> String {
 pub fn claim_table(of: &Judged) -> String {
     let mut text = String::new();
     if let Some(made) = &of.made {
-        let seeds = made.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-        let plural = if made.seeds.len() == 1 { "" } else { "s" };
         let input = if made.input { "; an input of the model" } else { "" };
         let build = if made.other_build { "; another build of order9 made the runs" } else { "" };
         let [baseline, patched] = &made.kernels;
-        let (machines, score) = (made.machines.join("; "), of.score());
+        let (machines, seeds, score) = (made.machines.join("; "), seeds(made), of.score());
         writeln!(
             text,
-            "`{}` on {machines}: `{baseline}` as baseline, `{patched}` as patched kernel, seed{plural} {seeds}{input}{build}. \
+            "`{}` on {machines}: `{baseline}` as baseline, `{patched}` as patched kernel, {seeds}{input}{build}. \
              {} of {} hold.\n",
             of.claim,
             score.hold,

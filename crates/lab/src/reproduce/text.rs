@@ -7,7 +7,7 @@ use order9_report::number::count_of;
 use order9_report::table::{Table, wrap};
 use order9_report::terminal::ColourDepth;
 
-use super::{Changes, Judged, Reproduction, Score, Why};
+use super::{Changes, Judged, Made, Reproduction, Score, Why};
 
 /// Width of sentences below tables, in columns.
 const WIDTH: usize = 98;
@@ -60,8 +60,7 @@ pub fn claim_text(of: &Judged) -> String {
     let mut text = format!("{}\n", of.claim);
     let mut line = |line: &str| writeln!(text, "{line}").expect("text can be written");
     if let Some(made) = &of.made {
-        let seeds = made.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-        let seeds = format!("seed{} {seeds}", if made.seeds.len() == 1 { "" } else { "s" });
+        let seeds = seeds(made);
         line(&format!("  {}: {}", made.title, made.machines.join("; ")));
         line(&format!("  {} as baseline, {} as patched kernel, {seeds}", made.kernels[0], made.kernels[1]));
     }
@@ -82,6 +81,12 @@ pub fn claim_text(of: &Judged) -> String {
         }
     }
     text
+}
+
+/// Seeds of the runs: `seed 1`, `seeds 1, 2`.
+pub(super) fn seeds(of: &Made) -> String {
+    let numbers = of.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    format!("seed{} {numbers}", if of.seeds.len() == 1 { "" } else { "s" })
 }
 
 fn indented(text: &str, indent: &str) -> String {
