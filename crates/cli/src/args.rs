@@ -252,6 +252,9 @@ pub(crate) enum KernelsCommand {
         /// Series, 6.12 for instance.
         #[arg(required = true)]
         series: Vec<String>,
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 

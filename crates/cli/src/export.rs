@@ -1,7 +1,6 @@
 //! `order9 export`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use order9_export::schema::Table;
 use order9_export::tables::{self, Format, tables};
@@ -15,10 +14,11 @@ use order9_toml::{nearest, proposal, shown};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::output::print;
+use crate::output::{print, print_json};
 use crate::source;
 use crate::target::Target;
 use crate::waiting::Waiting;
+use crate::written::{Written, check_free};
 
 /// The source of an export in memory.
 struct Input {
@@ -31,6 +31,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.table.is_some() && table_format(args.to).is_none() {
         return Err(Failure::Usage("--table is for tables: expected --to csv, jsonl or parquet".to_owned()));
     }
+    check_free(&args.output, args.json)?;
     let waiting = Waiting::new("reading");
     let input = Input::read(args)?;
     drop(waiting);
@@ -126,8 +127,13 @@ fn file(args: &ExportArgs, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Export
     let target = Target::new(&args.output, is_text)?;
     let mut bytes = Vec::new();
     write(&mut bytes).map_err(refused)?;
-    target.write(|out| out.write_all(&bytes))?;
-    if target.is_output() { Ok(()) } else { written(&args.output, "") }
+    let length = target.write(|out| out.write_all(&bytes))?;
+    if target.is_output() {
+        return Ok(());
+    }
+    let mut files = Written::default();
+    files.add(&args.output, length);
+    tell(args, &files, "")
 }
 
 fn one_table(args: &ExportArgs, exported: &Exported<'_>, table: Table, format: Format) -> Result<(), Failure> {
@@ -135,7 +141,7 @@ fn one_table(args: &ExportArgs, exported: &Exported<'_>, table: Table, format: F
 }
 
 fn all_tables(args: &ExportArgs, exported: &Exported<'_>, format: Format) -> Result<(), Failure> {
-    let folder = Folder::new(&args.output)?;
+    let mut folder = Folder::new(&args.output)?;
     let mut names = Vec::new();
     for table in tables(exported) {
         let name = format!("{}.{}", table.name, format.ending());
@@ -143,8 +149,8 @@ fn all_tables(args: &ExportArgs, exported: &Exported<'_>, format: Format) -> Res
         names.push(name);
     }
     folder.file("schema.json", |out| out.write_all(schema::to_json().as_bytes()))?;
-    folder.finish()?;
-    written(&args.output, &format!(": {}, schema.json", names.join(", ")))
+    let files = folder.finish()?;
+    tell(args, &files, &format!(": {}, schema.json", names.join(", ")))
 }
 
 /// A chart for each level and counter that changed, and for each operation.
@@ -154,7 +160,7 @@ fn charts(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
     let metrics = levels.chain(there.counters.iter().map(|counter| format!("{}/s", counter.name)));
     let metrics = metrics.map(|text| text.parse::<Metric>().map(|metric| (Some(metric), None)).map_err(refused));
     let operations = there.samples.iter().map(|operation| Ok((None, Some(operation.name.clone()))));
-    let folder = Folder::new(&args.output)?;
+    let mut folder = Folder::new(&args.output)?;
     let mut count = 0;
     for choice in metrics.chain(operations) {
         let (metric, operation) = choice?;
@@ -170,20 +176,24 @@ fn charts(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
             count += 1;
         }
     }
-    folder.finish()?;
-    written(&args.output, &format!(": {}", order9_report::number::count_of(count, "chart")))
+    let files = folder.finish()?;
+    tell(args, &files, &format!(": {}", order9_report::number::count_of(count, "chart")))
 }
 
 fn mmtests_files(args: &ExportArgs, loaded: &Loaded) -> Result<(), Failure> {
-    let folder = Folder::new(&args.output)?;
-    let files = mmtests::files(loaded).map_err(refused)?;
-    for (name, content) in &files {
+    let mut folder = Folder::new(&args.output)?;
+    for (name, content) in &mmtests::files(loaded).map_err(refused)? {
         folder.file(name, |out| out.write_all(content))?;
     }
-    folder.finish()?;
-    written(&args.output, &format!(": {}", order9_report::number::count_of(files.len() as u64, "file")))
+    let written = folder.finish()?;
+    let what = format!(": {}", order9_report::number::count_of(written.files.len() as u64, "file"));
+    tell(args, &written, &what)
 }
 
-fn written(place: &Path, what: &str) -> Result<(), Failure> {
-    print(&format!("written to {}{what}\n", order9_escape::path(place)))
+/// Says what was written, and `what` in words.
+fn tell(args: &ExportArgs, written: &Written, what: &str) -> Result<(), Failure> {
+    if args.json {
+        return print_json(written);
+    }
+    print(&format!("written to {}{what}\n", order9_escape::path(&args.output)))
 }

@@ -4,14 +4,17 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use order9_units::Bytes;
 use tempfile::TempDir;
 
 use crate::failure::{Failure, io_sentence};
+use crate::written::Written;
 
 /// A directory in the making.
 pub(crate) struct Folder {
     place: PathBuf,
     made: TempDir,
+    written: Written,
 }
 
 impl Folder {
@@ -31,12 +34,12 @@ impl Folder {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".order9-").permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let made = builder.tempdir_in(parent).map_err(|error| failed(place, &error))?;
-        Ok(Self { place: place.to_owned(), made })
+        Ok(Self { place: place.to_owned(), made, written: Written::default() })
     }
 
     /// Writes a file of the directory.
     pub(crate) fn file<E: std::fmt::Display>(
-        &self,
+        &mut self,
         name: &str,
         write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), E>,
     ) -> Result<(), Failure> {
@@ -47,15 +50,18 @@ impl Folder {
         let mut out = BufWriter::new(File::create_new(&made).map_err(|error| failed(&path, &error))?);
         write(&mut out).map_err(|error| Failure::file(&path, error))?;
         let file = out.into_inner().map_err(|error| failed(&path, error.error()))?;
-        file.sync_all().map_err(|error| failed(&path, &error))
+        file.sync_all().map_err(|error| failed(&path, &error))?;
+        let length = file.metadata().map_err(|error| failed(&path, &error))?.len();
+        self.written.add(&path, Bytes::new(length));
+        Ok(())
     }
 
-    /// Gives the directory its name.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    /// Gives the directory its name, and says what it holds.
+    pub(crate) fn finish(self) -> Result<Written, Failure> {
         fs::rename(self.made.path(), &self.place).map_err(|error| failed(&self.place, &error))?;
         // Nothing is left under the temporary name.
         let _: PathBuf = self.made.keep();
-        Ok(())
+        Ok(self.written)
     }
 }
 

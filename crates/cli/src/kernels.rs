@@ -34,13 +34,22 @@ pub(crate) fn run(command: &KernelsCommand) -> Result<(), Failure> {
             let rows: String = kernels.list().iter().map(row).collect();
             print(&format!("{:14}{:12}in the cache\n{rows}", "kernel", "suite"))
         }
-        KernelsCommand::Fetch { series } => series.iter().try_for_each(|series| {
-            let waiting = Waiting::new("fetching a kernel");
-            let package = kernels.fetch(series).map_err(|error| Failure::Usage(error.to_string()))?;
-            drop(waiting);
-            print(&format!("{series}: {package}\n"))
-        }),
+        KernelsCommand::Fetch { series, json: true } => {
+            series.iter().try_for_each(|series| fetch(&kernels, series).map(drop))?;
+            let asked =
+                |kernel: &&Kernel| series.iter().any(|series| series.trim_start_matches("linux-") == kernel.series);
+            print_json(&kernels.list().iter().filter(asked).map(json).collect::<Vec<_>>())
+        }
+        KernelsCommand::Fetch { series, json: false } => {
+            series.iter().try_for_each(|series| print(&format!("{series}: {}\n", fetch(&kernels, series)?)))
+        }
     }
+}
+
+/// Brings a kernel into the cache, and names its package.
+fn fetch(kernels: &Kernels, series: &str) -> Result<String, Failure> {
+    let _waiting = Waiting::new("fetching a kernel");
+    kernels.fetch(series).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 fn json(kernel: &Kernel) -> Json<'_> {

@@ -43,6 +43,7 @@ mod validate;
 mod waiting;
 mod watch;
 mod workloads;
+mod written;
 
 use std::process::ExitCode;
 

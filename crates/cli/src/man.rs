@@ -12,15 +12,15 @@ use crate::folder::Folder;
 
 /// Writes all pages into a directory.
 pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
-    let folder = Folder::new(&args.output)?;
+    let mut folder = Folder::new(&args.output)?;
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
-    write_pages(&root, "order9", &folder)?;
-    folder.finish()
+    write_pages(&root, "order9", &mut folder)?;
+    folder.finish().map(drop)
 }
 
 /// Pages of `command` and of the commands below, `name` with their words being joined by `-`.
-fn write_pages(command: &Command, name: &str, folder: &Folder) -> Result<(), Failure> {
+fn write_pages(command: &Command, name: &str, folder: &mut Folder) -> Result<(), Failure> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         write_pages(below, &format!("{name}-{}", below.get_name()), folder)?;
     }

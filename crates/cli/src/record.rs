@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::args::{Layout, RecordArgs};
 use crate::bench::{machine, meaning};
 use crate::failure::Failure;
-use crate::output::say;
+use crate::output::{print_json, say};
 use crate::results::Results;
 use crate::run::{command, refused};
 
@@ -31,7 +31,8 @@ fn usage(error: impl std::fmt::Display) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// Records, stores the recording, and says in a few lines what is in it. Standard output is the command's.
+/// Records, stores the recording, and says in a few lines what is in it. Standard output is the command's, or that of the
+/// results as JSON.
 pub(crate) fn run(args: &RecordArgs) -> Result<(), Failure> {
     let (every, time) = (length("--every", args.every.as_deref())?, length("--for", args.time.as_deref())?);
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
@@ -52,6 +53,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<(), Failure> {
     let results = Results::of_live(Workload::Trace, &experiment, &[&title], Layout::default());
     let files = [results.files().as_slice(), &snapshots].concat();
     target.write(&experiment, &files).map_err(|error| refused(&error))?;
+    if args.json {
+        return print_json(&results.json(Some(&args.output)));
+    }
     let place = order9_escape::path(&args.output);
     say(&format!("{lines}order9: written to {place}; `order9 run trace {place}` replays it\n"))
 }
@@ -70,6 +74,9 @@ fn child(args: &RecordArgs) -> Option<Command> {
     let (program, words) = args.command.split_first()?;
     let mut command = Command::new(program);
     command.args(words);
+    if args.json {
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
     Some(command)
 }
 

@@ -21,21 +21,28 @@ use crate::compare::{
     Column, Stored, about, all_notes, claim, columns, judged, layout, machines, one_workload, stored, titles,
 };
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_json};
 use crate::plot::beside;
 use crate::results::tables;
 use crate::run::maps_file;
 use crate::target::Target;
 use crate::waiting::Waiting;
+use crate::written::{Written, check_free};
 
 /// Writes a page about stored runs.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let name = args.output.clone().map_or_else(|| beside(&args.directories[0], ".html"), Ok)?;
+    check_free(&name, args.json)?;
     let target = Target::new(&name, true)?;
     let waiting = Waiting::new("making the page");
     let page = page(args)?;
     drop(waiting);
-    write(&page, &target)
+    if !args.json {
+        return write(&page, &target);
+    }
+    let mut written = Written::default();
+    written.add(&name, target.write(|out| page.write(out))?);
+    print_json(&written)
 }
 
 /// Writes `page` whole or not at all, and says how long it is.

@@ -14,6 +14,7 @@ use crate::args::SchemaArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::run::table;
+use crate::written::Written;
 use crate::{compare, kernels, repeat, reproduce, results, validate, workloads};
 
 /// A form of JSON.
@@ -33,7 +34,9 @@ const FORMS: &[Form] = &[
     form::<facts::Facts<'_>>("capture", "facts of the snapshot that was written"),
     form::<order9_calibrate::Tables>("calibrate", "measurements of a kernel, prices that follow, and sums of prices"),
     form::<compare::Json<'_>>("compare", "tables of stored runs, and verdicts on a claim"),
+    form::<Written>("export", "files of another tool that were written"),
     form::<inspect::Report<'_>>("inspect", "an inspection: huge pages, bounds of compaction, obstacles, settings"),
+    form::<Vec<kernels::Json<'_>>>("kernels fetch", "kernels that the cache has now"),
     form::<Vec<kernels::Json<'_>>>("kernels list", "kernels that can be had, and those of the cache"),
     form::<machines::List>("machines list", "the built-in machines"),
     form::<machines::Show>("machines show", "a machine: every figure with its source"),
@@ -41,6 +44,8 @@ const FORMS: &[Form] = &[
     form::<Diff>("policies diff", "switches that differ between two policies"),
     form::<List>("policies list", "the built-in policies"),
     form::<Show>("policies show", "a policy: every switch"),
+    form::<results::Json<'_>>("record", "a recording of this host: tables, notes, digests"),
+    form::<Written>("report", "the page that was written"),
     form::<reproduce::Json<'_>>("reproduce", "verdicts on published claims"),
     form::<reproduce::list::Json>("reproduce list", "claims, their experiments, and how long these take"),
     form::<results::Json<'_>>("run", "an experiment: tables of policies or of switches, notes, digests"),

@@ -2,11 +2,13 @@
 
 use crate::terminal::ColourDepth;
 
-/// A table in the making. Cells are text already; the first column is a label, all others align right.
+/// A table in the making. Cells are text already; the first column is a label, all others align right unless they are labels, too.
 #[derive(Clone, Debug)]
 pub struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
+    /// Columns that are words, from the left.
+    labels: usize,
 }
 
 /// Text of an empty or zero cell, which makes all others stand out.
@@ -24,7 +26,14 @@ impl Table {
     /// A table whose number of columns depends on the data.
     #[must_use]
     pub fn with_header(header: Vec<String>) -> Self {
-        Self { header, rows: Vec::new() }
+        Self { header, rows: Vec::new(), labels: 1 }
+    }
+
+    /// The table with its first `labels` columns being words, which align left.
+    #[must_use]
+    pub fn with_labels(mut self, labels: usize) -> Self {
+        self.labels = labels;
+        self
     }
 
     /// Adds a row; missing cells stay empty.
@@ -75,10 +84,10 @@ impl Table {
     }
 
     fn render_columns(&self, columns: &[usize], widths: &[usize], colour: ColourDepth) -> String {
-        let mut out = colour.dim(&line(&self.header, columns, widths));
+        let mut out = colour.dim(&self.line(&self.header, columns, widths));
         out.push('\n');
         for row in &self.rows {
-            out.push_str(&line(row, columns, widths));
+            out.push_str(&self.line(row, columns, widths));
             out.push('\n');
         }
         out
@@ -88,19 +97,20 @@ impl Table {
         let lines = std::iter::once(&self.header).chain(&self.rows);
         lines.filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     }
-}
 
-fn line(cells: &[String], columns: &[usize], widths: &[usize]) -> String {
-    let mut out = " ".repeat(INDENT);
-    for &column in columns {
-        let (cell, width) = (cells.get(column).map_or("", String::as_str), widths[column]);
-        if column == 0 {
-            out.push_str(&format!("{cell:width$}"));
-        } else {
-            out.push_str(&format!("{:GAP$}{cell:>width$}", ""));
+    fn line(&self, cells: &[String], columns: &[usize], widths: &[usize]) -> String {
+        let mut out = " ".repeat(INDENT);
+        for &column in columns {
+            let (cell, width) = (cells.get(column).map_or("", String::as_str), widths[column]);
+            let gap = if column == 0 { 0 } else { GAP };
+            if column < self.labels {
+                out.push_str(&format!("{:gap$}{cell:width$}", ""));
+            } else {
+                out.push_str(&format!("{:gap$}{cell:>width$}", ""));
+            }
         }
+        out.trim_end().to_owned()
     }
-    out.trim_end().to_owned()
 }
 
 /// `text` broken into lines of at most `width` columns.
@@ -135,6 +145,15 @@ mod tests {
         table.row(vec!["Normal".into(), "9".into(), "0".into(), "77".into()]);
         let text = table.without_empty_columns().render(80, ColourDepth::None);
         assert_eq!(text, "  zone     free  lost\n  DMA32   1,533     -\n  Normal      9    77\n");
+    }
+
+    #[test]
+    fn labels_align_left() {
+        let mut table = Table::new(["claim", "machine", "runs"]).with_labels(2);
+        table.row(vec!["a".into(), "xeon-1s".into(), "2".into()]);
+        table.row(vec!["b".into(), "pc".into(), "12".into()]);
+        let text = table.render(80, ColourDepth::None);
+        assert_eq!(text, "  claim  machine  runs\n  a      xeon-1s     2\n  b      pc         12\n");
     }
 
     #[test]

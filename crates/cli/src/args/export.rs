@@ -27,6 +27,9 @@ pub(crate) struct ExportArgs {
     /// Export only this seed; may be given more than once.
     #[arg(long = "seed", value_name = "N")]
     pub(crate) seeds: Vec<u64>,
+    /// Print the names and lengths of the files that were written as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Formats of other tools.

@@ -27,6 +27,9 @@ pub(crate) struct RecordArgs {
     /// another tracepoint; may be given more than once, or with commas between names.
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "kmem:mm_page_alloc")]
     pub(crate) events: Vec<String>,
+    /// Print the results as JSON. What the command prints to standard output then goes to standard error.
+    #[arg(long)]
+    pub(crate) json: bool,
     /// The command to run meanwhile, with its arguments; without one, the host is recorded as it is.
     #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<OsString>,

@@ -29,4 +29,7 @@ pub(crate) struct ReportArgs {
     /// Means over runs with their spread, or the tables of mmtests to the byte, which pool all runs. [default: runs]
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Option<Layout>,
+    /// Print the name and length of the page as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

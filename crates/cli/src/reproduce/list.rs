@@ -90,7 +90,8 @@ fn of_entry(entry: &Entry) -> Result<Vec<Listed>, Failure> {
 }
 
 fn drawn(listed: &[Listed]) -> String {
-    let mut table = table::Table::new(["claim", "experiment", "machine", "runs", "CPU time", "statements"]);
+    let mut table =
+        table::Table::new(["claim", "experiment", "machine", "runs", "CPU time", "statements"]).with_labels(3);
     for of in listed {
         table.row(vec![
             format!("{}{}", of.claim, if of.input { " (input)" } else { "" }),

@@ -8,6 +8,7 @@ use std::sync::MutexGuard;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::schemas::hold;
 use crate::support::{Ran, host_alone, order9, order9_line};
 
 /// A setting that every kernel from 5.9 on has and that hurts nobody.
@@ -117,8 +118,16 @@ fn a_program_that_is_refused_says_why_and_others_get_their_memory() {
     assert_eq!(ran.status, 2);
     assert!(ran.stderr.contains("memory of the kernel that is no single page"), "{}", ran.stderr);
     // The fork of a process with its memory, threads and their ends.
-    let ran = order9_line("bench thpscale --param size=16M --threads 2", Path::new(""));
-    assert!(ran.success().contains("thpscale Fault Latencies"), "the table is there");
+    let text = order9_line("bench thpscale --param size=16M --threads 2 --json", Path::new("")).success();
+    assert!(text.contains("thpscale Fault Latencies"), "the table is there");
+    hold("bench", &serde_json::from_str(&text).expect("JSON"));
+}
+
+#[test]
+fn a_calibration_keeps_to_its_schema() {
+    let Some(_host) = host() else { return };
+    let text = order9_line("calibrate --rounds 1 --json", Path::new("")).success();
+    hold("calibrate", &serde_json::from_str(&text).expect("JSON"));
 }
 
 #[test]

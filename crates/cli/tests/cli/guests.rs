@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::schemas::hold;
 use crate::support::{Ran, order9, order9_line};
 
 /// A kernel that can be booted here; `None`, with a line that says why, where there is none.
@@ -61,6 +62,7 @@ fn kernels_are_listed_without_a_network() {
     std::fs::write(cached.join("package"), "linux-image-6.12.1\n").expect("it can be written");
     assert!(list(&[]).contains("linux-6.12    trixie      linux-image-6.12.1\n"), "{}", list(&[]));
     let json: serde_json::Value = serde_json::from_str(&list(&["--json"])).expect("JSON");
+    hold("kernels list", &json);
     assert_eq!((&json[2]["package"], &json[2]["modules"]), (&"linux-image-6.12.1".into(), &true.into()));
     assert_eq!((&json[3]["package"], &json[3]["modules"]), (&serde_json::Value::Null, &false.into()));
 }
@@ -91,8 +93,10 @@ fn a_validation_is_judged_again_without_the_kernel() {
     let first = verdicts();
     assert!(first.contains("\"faults that became huge (%)\""), "{first}");
     std::fs::write(folder.path().join("out/fidelity.json"), "").expect("it can be written");
-    order9_line(&format!("{what} --again {{}}/out"), folder.path());
+    let ran = order9_line(&format!("{what} --again {{}}/out --json"), folder.path());
     assert_eq!(verdicts(), first);
+    hold("validate", &serde_json::from_str(&ran.stdout).expect("JSON"));
+    hold("fidelity.json", &serde_json::from_str(&first).expect("JSON"));
     let other = what.replace("64M", "32M");
     let ran = order9_line(&format!("{other} --again {{}}/out"), folder.path());
     let difference = "these runs differ from what is asked for in: workload or its parameters";

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use order9_record::{Loaded, Run, read};
 
+use crate::schemas::hold;
 use crate::support::{Ran, host_alone, order9, order9_line};
 
 /// Settings that a bench would change for some workload.
@@ -118,6 +119,9 @@ fn the_host_as_it_is_is_recorded_until_its_time_or_a_signal() {
     let folder = tempfile::tempdir().expect("a directory");
     let Ran { status, stdout, stderr } = order9_line("record -o {}/short --for 200ms --every 50ms", folder.path());
     assert_eq!((status, stdout.as_str()), (0, ""), "{stderr}");
+    let Ran { status, stdout, stderr } = order9_line("record -o {}/json --json -- echo of-the-command", folder.path());
+    assert!(status == 0 && stderr.contains("of-the-command"), "{stderr}");
+    hold("record", &serde_json::from_str(&stdout).expect("JSON"));
     let (run, _) = recorded(&folder.path().join("short"));
     assert!((200..2000).contains(&(run.durations.elapsed.get() / 1_000_000)), "{:?}", run.durations);
     for (signal, name) in [("-INT", "interrupted"), ("-TERM", "terminated")] {

@@ -35,7 +35,7 @@ fn close(schema: &mut Value) {
 
 /// Holds `value` against the schema called `name`.
 #[track_caller]
-fn hold(name: &str, value: &Value) {
+pub(crate) fn hold(name: &str, value: &Value) {
     let mut schema = schema(name);
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
     close(&mut schema);
@@ -93,6 +93,12 @@ fn runs_keep_to_their_schemas() {
     hold_printed("run", &format!("run {SHORT} --ablate linux-5.1 --against linux-5.0 -o {{}}/a"), path);
     hold("report.json", &report("a"));
     hold_printed("run", &format!("run {SHORT} --layout mmtests"), path);
+    hold_printed("report", "report {}/d -o {}/d.html", path);
+    for to in ["jsonl", "perfetto", "vega-lite", "mmtests"] {
+        hold_printed("export", &format!("export {{}}/d --to {to} -o {{}}/{to}"), path);
+    }
+    let ran = order9_line("report {}/d -o - --json", path);
+    assert_eq!(ran.refusal(), "-o -: --json takes standard output, expected a file or a directory for the results");
 }
 
 #[test]
