@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use order9_workloads::streams::{drawn, task_key};
+use order9_workloads::streams::spread;
 
 /// Longest pause: 1 s, the longest period of what moves pages of itself (per-CPU lists by `vm.stat_interval`; kcompactd looks every 500 ms).
 const LONGEST: u64 = 1_000_000_000;
 /// Seed of the plain case, in which nothing varies, as in the lab.
 const PLAIN: u64 = 1;
 
-/// Pause before a run with this seed, so that runs which are resumed from one state differ as boots do.
+/// Pause before a run with this seed, so that runs which are resumed from one state differ as boots do; those of successive seeds are
+/// evenly spread.
 #[must_use]
 pub fn pause_of_phase(seed: u64) -> Duration {
-    let of = |seed| drawn(task_key(seed, "variation", 0), "phase of a guest", LONGEST);
-    if seed == PLAIN { Duration::ZERO } else { Duration::from_nanos(of(seed)) }
+    if seed == PLAIN { Duration::ZERO } else { Duration::from_nanos(spread(seed, "phase of a guest", LONGEST)) }
 }
 
 #[cfg(test)]

@@ -16,6 +16,9 @@ use crate::thread::Thread;
 use crate::time::{Handle, QueueId, TaskId, TaskSpec, Wake};
 
 /// Patience of a daemon: in practice for ever, since a daemon without work is no hung task.
+/// Nice value that khugepaged gives itself.
+const KHUGEPAGED_NICE: i8 = 19;
+
 const FOR_EVER: Nanos = Nanos::new(u64::MAX);
 
 /// Wait queues of one node.
@@ -83,7 +86,7 @@ impl Kernel {
     pub(crate) fn start_khugepaged(self: &Rc<Self>) {
         let phase = self.variation.phase("khugepaged", self.look(|mm| mm.phys().khugepaged_scan_sleep()));
         let daemon = self.daemon_of_any_node();
-        let task = self.handle.spawn(TaskSpec::new("khugepaged").daemon(), async move {
+        let task = self.handle.spawn(TaskSpec::new("khugepaged").daemon().nice(KHUGEPAGED_NICE), async move {
             order9_mm::tasks::khugepaged(&daemon, phase).await;
         });
         self.khugepaged.set(Some(task.expect("a task that may run on every CPU")));

@@ -144,6 +144,8 @@ impl Machine {
             context_switch,
             slice: options.slice,
             tick: options.tick,
+            scheduler: mm.policy().scheduler,
+            preempt: mm.policy().preempt,
             start_jitter: variation.start_jitter(),
             switches_max: if options.trace.has_switches() { options.trace_max } else { 0 },
             ..Config::new(cpus, options.seed)

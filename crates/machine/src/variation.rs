@@ -10,8 +10,8 @@
 //! - **start of threads and processes**: up to [`START_MAX`] after they were made, so that their order differs, too.
 //! - **first CPU** of a task: any of those that are as good; else the lowest.
 //! - **first slice** of a task: any part of it is over, as the tick that ends it comes at any time; else all of it is left.
-//! - **phase of timers**: khugepaged, the flusher and the proactive look of kcompactd begin at any point of their period.
-//!   They were started at boot, long before the program.
+//! - **phase of timers**: khugepaged, the flusher and the proactive look of kcompactd begin at any point of their period, successive
+//!   seeds evenly spread. They were started at boot, long before the program.
 //!
 //! What programs draw themselves follows from the seed in any case, the plain one included; where memory is made up, its
 //! contents do. Prices and the order of events at one instant do not vary.
@@ -21,7 +21,7 @@ use order9_mm::trace::Tracer;
 use order9_units::Nanos;
 use rand_pcg::rand_core::Rng as _;
 
-use order9_workloads::streams::{Stream, named_stream};
+use order9_workloads::streams::{self, Stream, named_stream};
 
 /// Frames whose blocks come one after the other, as an exponent of two: 128 MiB, in which x86-64 sets up memory
 /// (`SECTION_SIZE_BITS`).
@@ -64,8 +64,8 @@ impl Variation {
 
     /// Time from boot to the first end of the timer `timer` with period `period`; `None` where that does not vary.
     pub(crate) fn phase(self, timer: &str, period: Nanos) -> Option<Nanos> {
-        let mut stream = self.stream(timer)?;
-        Some(Nanos::new(below(&mut stream, period.get().max(1))))
+        let seed = self.seed?;
+        Some(Nanos::new(streams::spread(seed, timer, period.get().max(1))))
     }
 
     fn stream(self, name: &str) -> Option<Stream> {

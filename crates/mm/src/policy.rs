@@ -9,6 +9,7 @@ mod mempolicy;
 mod numa_balancing;
 pub(crate) mod placement;
 pub(crate) mod reclaim;
+mod scheduler;
 mod slow_path;
 mod thp;
 
@@ -28,6 +29,7 @@ pub use reclaim::{
     BalanceRule, BalancedZones, ContinueRule, InodeCache, LazyFree, LruScope, NewAnon, NodeReach, ReclaimPolicy,
     SlabDeferred, SlabTarget, SlabUnderBoost, ThrottleRule, Unreclaimable,
 };
+pub use scheduler::{Preempt, Scheduler};
 pub use slow_path::{EarlyFail, FirstCompaction, RetryRule, SlowPathPolicy, StallCounts, Withdrawn};
 pub use thp::{DefragDefault, HugeCow, HugeInterface, MmapAlign, ShmemGfp, ShmemPunch, ThpPolicy, ZeroWrite};
 
@@ -50,6 +52,10 @@ pub struct Policy {
     pub mempolicy: MempolicyInterface,
     /// Extent to which the lock of an address space keeps its threads from each other.
     pub mmap_lock: MmapLock,
+    /// Way in which the tasks of a CPU share its time.
+    pub scheduler: Scheduler,
+    /// Interruption of a task that has to make room.
+    pub preempt: Preempt,
 }
 
 impl Default for Policy {
@@ -63,6 +69,8 @@ impl Default for Policy {
             numa_balancing: NumaBalancingPolicy::default(),
             mempolicy: MempolicyInterface::Base,
             mmap_lock: MmapLock::Downgraded,
+            scheduler: Scheduler::Cfs,
+            preempt: Preempt::Voluntary,
         }
     }
 }

@@ -161,9 +161,12 @@ pub(crate) struct ValidateArgs {
     pub(crate) case: Option<String>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Number of real runs of each kernel, and of runs of the lab.
+    /// Number of real runs of each kernel.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) runs: u64,
+    /// Number of runs of the lab. [default: three times as many]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3000))]
+    pub(crate) lab_runs: Option<u64>,
     /// The policy to hold the kernel against: built-in, or a file. [default: host, the nearest to the kernel's release]
     #[arg(long, value_name = "POLICY", default_value = "host", allow_hyphen_values = true, hide_default_value = true)]
     pub(crate) policy: String,

@@ -30,13 +30,19 @@ pub(super) fn plan(
     options.extend(args.prices.iter().map(|prices| ("--prices", prices.clone())));
     options.extend(parameters.iter().map(|(key, value)| ("--param", format!("{key}={}", text_of(value)))));
     options.extend(plan.settings.iter().map(|(name, value)| ("--set", format!("{name}={value}"))));
-    options.push(("--seeds", plan.seeds.len().to_string()));
+    options.push(("--seeds", lab_runs(args).to_string()));
     for (option, text) in &options {
         named.argument(option, text).map_err(usage)?;
     }
     let Named::One(scenario) = named else { unreachable!("a workload is one experiment") };
     let plan = scenario.within(available_memory()).plan(command()).map_err(usage)?;
     Ok(Plan { same_lists: alike, ..plan })
+}
+
+/// Runs of the lab: more than real ones where nobody says how many, since they cost little, and their median is to be that of the lab
+/// and not of chance.
+fn lab_runs(args: &ValidateArgs) -> u64 {
+    args.lab_runs.unwrap_or(args.runs * 3)
 }
 
 /// A value as an argument has it.

@@ -17,8 +17,8 @@ pub(super) fn judge(asked: &Asked, real: &[Results], lab: &[Results], time_is_re
     };
     let (real, lab) = (values(real), values(lab));
     let median = |values: &[f64]| values.get(values.len() / 2).copied();
-    let range = real.first().copied().zip(real.last().copied());
-    let verdict = match (median(&lab), median(&real), range) {
+    let range = |values: &[f64]| values.first().copied().zip(values.last().copied());
+    let verdict = match (median(&lab), median(&real), range(&real)) {
         _ if asked.is_time && !time_is_real => Verdict::NotComparable,
         (Some(lab), Some(real), Some(range)) => verdict(lab, real, range, asked.goal, asked.negligible),
         _ => Verdict::NotMeasured,
@@ -26,8 +26,9 @@ pub(super) fn judge(asked: &Asked, real: &[Results], lab: &[Results], time_is_re
     Judged {
         quantity: asked.name.clone(),
         lab: median(&lab),
+        lab_range: range(&lab),
         real: median(&real),
-        range,
+        range: range(&real),
         groups: groups(&real, asked.negligible),
         goal: asked.goal,
         verdict,

@@ -63,6 +63,9 @@ pub struct Judged {
     pub quantity: String,
     /// The lab's value: the median of its runs.
     pub lab: Option<f64>,
+    /// Least and largest of the lab's runs.
+    #[serde(default)]
+    pub lab_range: Option<(f64, f64)>,
     /// Median of the real runs.
     pub real: Option<f64>,
     /// Least and largest of the real runs.

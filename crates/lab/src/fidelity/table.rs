@@ -33,9 +33,13 @@ impl Judged {
 }
 
 impl Judged {
+    /// Range of the lab's runs.
+    pub(super) fn lab_range_text(&self) -> String {
+        self.lab_range.map_or_else(|| "-".to_owned(), |(least, largest)| from_to(least, largest))
+    }
+
     /// Range of the real runs; two of them, where the runs fall into two groups.
     pub(super) fn range_text(&self) -> String {
-        let from_to = |least, largest| format!("{} .. {}", number(Some(least)), number(Some(largest)));
         match (self.range, self.groups) {
             (None, _) => "-".to_owned(),
             (Some((least, largest)), None) => from_to(least, largest),
@@ -44,6 +48,10 @@ impl Judged {
             }
         }
     }
+}
+
+fn from_to(least: f64, largest: f64) -> String {
+    format!("{} .. {}", number(Some(least)), number(Some(largest)))
 }
 
 /// A number with as many digits as matter.
@@ -64,15 +72,16 @@ impl fmt::Display for Fidelity {
             "{}: {} ({} real), {} ({} in the lab): {good} of {judged} quantities good enough",
             self.experiment, self.kernel, self.real_runs, self.policy, self.lab_runs
         )?;
-        let head = ["", "lab", "real median", "real range", "verdict"].map(str::to_owned);
-        let row =
-            |row: &Judged| [row.quantity.clone(), number(row.lab), number(row.real), row.range_text(), row.words()];
-        let rows: Vec<[String; 5]> = std::iter::once(head).chain(self.rows.iter().map(row)).collect();
+        let head = ["", "lab median", "lab range", "real median", "real range", "verdict"].map(str::to_owned);
+        let row = |row: &Judged| {
+            let (lab, real) = (number(row.lab), number(row.real));
+            [row.quantity.clone(), lab, row.lab_range_text(), real, row.range_text(), row.words()]
+        };
+        let rows: Vec<[String; 6]> = std::iter::once(head).chain(self.rows.iter().map(row)).collect();
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths = [width(0), width(1), width(2), width(3)];
-        for [name, lab, real, range, verdict] in &rows {
-            let [a, b, c, d] = widths;
-            writeln!(f, "  {name:a$}  {lab:>b$}  {real:>c$}  {range:>d$}  {verdict}")?;
+        let [a, b, c, d, e] = [width(0), width(1), width(2), width(3), width(4)];
+        for [name, lab, lab_range, real, range, verdict] in &rows {
+            writeln!(f, "  {name:a$}  {lab:>b$}  {lab_range:>c$}  {real:>d$}  {range:>e$}  {verdict}")?;
         }
         Ok(())
     }
@@ -87,6 +96,7 @@ mod tests {
         let row = |quantity: &str, lab, verdict| Judged {
             quantity: quantity.to_owned(),
             lab: Some(lab),
+            lab_range: Some((lab, lab)),
             real: Some(1000.0),
             range: Some((900.0, 1100.0)),
             groups: None,
@@ -107,10 +117,10 @@ mod tests {
         };
         let expected = "\
 hugealloc: live-6.1 (5 real), host-linux-6.1 (1 in the lab): 1 of 2 quantities good enough
-                        lab  real median    real range  verdict
-  pages moved         1,050        1,000  900 .. 1,100  inside the real range
-  compaction stalls    3.00        1,000  900 .. 1,100  OUTSIDE a factor of 1.5: 0.00 times
-  kcompactd CPU (ms)   3.00        1,000  900 .. 1,100  time is not real
+                      lab median       lab range  real median    real range  verdict
+  pages moved              1,050  1,050 .. 1,050        1,000  900 .. 1,100  inside the real range
+  compaction stalls         3.00    3.00 .. 3.00        1,000  900 .. 1,100  OUTSIDE a factor of 1.5: 0.00 times
+  kcompactd CPU (ms)        3.00    3.00 .. 3.00        1,000  900 .. 1,100  time is not real
 ";
         assert_eq!(fidelity.to_string(), expected);
         let both = Judged { groups: Some((950.0, 1050.0)), ..row("pages moved", 1000.0, Verdict::InsideRange) };

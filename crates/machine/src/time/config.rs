@@ -1,5 +1,6 @@
 //! Configuration of an executor.
 
+use order9_mm::policy::{Preempt, Scheduler};
 use order9_units::{Nanos, NodeId};
 
 /// CPUs, scheduling constants and seed of a run.
@@ -9,11 +10,15 @@ pub struct Config {
     pub cpus: Vec<NodeId>,
     /// Time that a task may run while others wait for its CPU, in ns; not zero. Default 3 ms: Linux' slice of 0.75 ms,
     /// scaled by `1 + log2(CPUs)` as on 8 CPUs or more (`base_slice_ns` in /sys/kernel/debug/sched,
-    /// `min_granularity_ns` before 6.6).
+    /// `min_granularity_ns` before 6.6). Under CFS fewer than nine tasks share eight of them.
     pub slice: Nanos,
     /// Period of the timer interrupt, in ns, which is where a task is found to have used its slice up: 1/HZ. Default `None`: at
     /// the end of the slice.
     pub tick: Option<Nanos>,
+    /// Rules by which CPU time is shared out. Default: those of 6.12 and later.
+    pub scheduler: Scheduler,
+    /// Interruption of a task that has to make room. Default: voluntary.
+    pub preempt: Preempt,
     /// Time that a CPU takes to switch to a task other than the one it ran last, in ns. Default zero: the machine's
     /// prices set it.
     pub context_switch: Nanos,
@@ -55,6 +60,8 @@ impl Config {
             cpus,
             slice: Nanos::new(3_000_000),
             tick: None,
+            scheduler: Scheduler::default(),
+            preempt: Preempt::default(),
             context_switch: Nanos::ZERO,
             hung_task: Nanos::new(120_000_000_000),
             start_jitter: None,

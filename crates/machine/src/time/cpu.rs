@@ -1,13 +1,15 @@
 //! CPUs: who runs where, for how long, and who is next.
 //!
-//! The law: a CPU without a task has an empty run queue, and no task that may run there waits in another's.
+//! The law: a CPU without a task has an empty run queue, and no task that may run there waits in another's, but for one that was
+//! preempted by a task that woke: it stays where it is until that has worked, or used its slice up.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use order9_units::{Nanos, NodeId};
 use order9_workloads::streams;
 
+use crate::time::share::Arrival;
 use crate::time::stats::CpuStats;
 use crate::time::task::{Kind, State, Task, TaskId};
 use crate::time::timer::{NEVER, after};
@@ -88,19 +90,25 @@ pub(crate) struct Cpu {
     context_switches: u64,
     /// The task it ran last, or runs.
     last: Option<TaskId>,
-    pub(crate) queue: VecDeque<TaskId>,
+    /// Tasks that wait for it, in the order in which they came.
+    pub(crate) queue: Vec<TaskId>,
+    /// Virtual time that no task of the CPU has more to fall behind: it never goes back.
+    pub(crate) min_vruntime: i128,
 
     // Until the next task.
     pub(crate) current: Option<TaskId>,
     busy_since: Nanos,
-    /// The end of the task's first slice.
-    first_slice_end: Nanos,
-    /// Time at which the task has to make room: the first end of a slice after another task began to wait, as the tick sees
-    /// it. Meaningless while no task waits.
+    /// Start of the task's slice.
+    pub(crate) slice_start: Nanos,
+    /// Time up to which the task's virtual time is known.
+    pub(crate) charged: Nanos,
+    /// Time at which the slice is found to be used up; meaningless while no task waits.
     pub(crate) slice_end: Nanos,
-    /// Time of the next look whether another task waits: an end of a slice, kept because finding the next one takes a
-    /// division.
-    next_look: Nanos,
+    /// Virtual time up to which no task that wakes preempts it, unless it is ahead: the end of the slice with which it came.
+    /// EEVDF alone.
+    pub(crate) protected: i128,
+    /// Time from which the task has to make room for one that woke.
+    pub(crate) resched: Option<Nanos>,
 }
 
 impl Cpu {
@@ -110,12 +118,15 @@ impl Cpu {
             busy: Nanos::ZERO,
             context_switches: 0,
             last: None,
-            queue: VecDeque::new(),
+            queue: Vec::new(),
+            min_vruntime: 0,
             current: None,
             busy_since: Nanos::ZERO,
-            first_slice_end: Nanos::ZERO,
+            slice_start: Nanos::ZERO,
+            charged: Nanos::ZERO,
             slice_end: Nanos::ZERO,
-            next_look: Nanos::ZERO,
+            protected: 0,
+            resched: None,
         }
     }
 
@@ -131,28 +142,29 @@ impl Cpu {
     }
 }
 
-/// The whole periods that cover `time`.
-fn periods(time: Nanos, period: Nanos) -> Nanos {
-    time.get().checked_next_multiple_of(period.get()).map_or(NEVER, Nanos::new)
-}
-
 impl World {
     /// Gives a task that waits for nothing any more a CPU, or a place in a run queue.
-    pub(crate) fn make_runnable(&mut self, task: TaskId) {
+    pub(crate) fn make_runnable(&mut self, task: TaskId, arrival: Arrival) {
         self.task_mut(task).state = State::Ready;
         let to = self.place(task);
+        self.attach(to, task, arrival);
         if self.cpus[to].current.is_none() {
             self.dispatch(to, task);
             return;
         }
-        let (now, slice) = (self.now, self.config.slice);
-        if self.cpus[to].queue.is_empty() {
-            let first = self.cpus[to].first_slice_end;
-            self.cpus[to].slice_end = self.seen_at(after(first, periods(now.saturating_sub(first), slice)));
+        self.enqueue(to, task);
+        if arrival != Arrival::Moved && self.is_preempted_by(to, task) {
+            self.cpus[to].resched = Some(self.now);
         }
-        self.cpus[to].queue.push_back(task);
+        self.cut_short(to);
+    }
+
+    /// Lets a task wait for a CPU on which another one runs.
+    fn enqueue(&mut self, to: usize, task: TaskId) {
+        self.cpus[to].queue.push(task);
         self.queued += 1;
         self.task_mut(task).cpu = to;
+        self.set_slice_end(to);
     }
 
     /// The least loaded CPU on which `task` may run; among equals its last one, else one of that node, else the lowest.
@@ -192,20 +204,20 @@ impl World {
         let now = self.now;
         let switches = self.cpus[to].last != Some(id);
         let switch_left = if switches { self.config.context_switch } else { Nanos::ZERO };
-        let first_slice_end = after(after(now, switch_left), self.slice_of(id));
-        let slice_end = self.seen_at(first_slice_end);
+        let start = after(now, switch_left);
         let cpu = &mut self.cpus[to];
         cpu.current = Some(id);
         cpu.last = Some(id);
         cpu.busy_since = now;
         cpu.context_switches += u64::from(switches);
-        (cpu.first_slice_end, cpu.slice_end, cpu.next_look) = (first_slice_end, slice_end, first_slice_end);
+        (cpu.slice_start, cpu.charged, cpu.resched) = (start, start, None);
         let task = self.task_mut(id);
         task.stats.dispatches += 1;
         task.stats.migrations += u64::from(task.cpu != to && task.stats.dispatches > 1);
         task.state = State::Running;
         task.cpu = to;
         task.switch_left = switch_left;
+        self.begin_slice(to, id);
         self.note(Event::Dispatch, id);
         self.note_taken(to, id);
         self.go_on(to);
@@ -217,37 +229,26 @@ impl World {
         if by_chance { streams::mix(task.stream ^ cpu as u64) } else { cpu as u64 }
     }
 
-    /// Time at which the end of a slice is seen: the next tick, on a machine that has one.
-    fn seen_at(&self, slice_end: Nanos) -> Nanos {
-        self.config.tick.map_or(slice_end, |tick| periods(slice_end, tick))
-    }
-
-    /// Slice of a task that gets a CPU now.
-    fn slice_of(&self, task: TaskId) -> Nanos {
-        let (slice, task) = (self.config.slice, self.task(task));
-        let is_new = self.config.start_jitter.is_some() && task.stats.dispatches == 0;
-        if is_new { slice - Nanos::new(streams::drawn(task.stream, "first slice", slice.get())) } else { slice }
-    }
-
-    /// Enters the next segment of the task on a CPU: up to the end of what it does, or of its slice. Or, where that is
-    /// up and somebody waits, makes it give way.
+    /// Enters the next segment of the task on a CPU: up to the end of what it does, or to where it has to make room. Or, where
+    /// that is now, gives the CPU to whose turn it is.
     pub(crate) fn go_on(&mut self, on: usize) {
         let Some(task) = self.cpus[on].current.map(|task| self.task(task)) else { return };
-        let (now, slice) = (self.now, self.config.slice);
-        let end = after(after(now, task.switch_left), task.remaining);
-        let preemptible = task.is_preemptible();
-        let cpu = &mut self.cpus[on];
-        if !preemptible {
-            self.agenda.add_segment(end, on);
-        } else if cpu.queue.is_empty() {
-            if cpu.next_look <= now {
-                cpu.next_look = after(cpu.next_look, periods(after(now - cpu.next_look, Nanos::new(1)), slice));
-            }
-            self.agenda.add_segment(end.min(cpu.next_look), on);
-        } else if now < cpu.slice_end {
-            self.agenda.add_segment(end.min(cpu.slice_end), on);
+        let end = after(after(self.now, task.switch_left), task.remaining);
+        let resched = if task.is_preemptible() { self.resched_at(on, task.is_in_kernel()) } else { NEVER };
+        if self.now < resched {
+            self.agenda.add_segment(end.min(resched), on);
         } else {
-            self.preempt(on);
+            self.reschedule(on);
+        }
+    }
+
+    /// Looks anew how long the task of a CPU may go on, for whom it is one among several now.
+    fn cut_short(&mut self, on: usize) {
+        let Some(task) = self.cpus[on].current else { return };
+        if self.current != Some(task) && self.task(task).state == State::Running {
+            self.settle(task);
+            self.agenda.remove_segment(on);
+            self.go_on(on);
         }
     }
 
@@ -262,22 +263,38 @@ impl World {
         done.then_some(task)
     }
 
-    fn preempt(&mut self, cpu: usize) {
-        if let Some(task) = self.cpus[cpu].current {
-            let preempted = self.task_mut(task);
-            preempted.stats.preemptions += 1;
-            preempted.made_room = true;
-            self.note(Event::Preempt, task);
-            self.requeue(task, cpu);
+    /// Gives a CPU to whose turn it is, which may be the task that has it.
+    fn reschedule(&mut self, cpu: usize) {
+        let Some(task) = self.cpus[cpu].current else { return };
+        let next = self.turn(cpu);
+        if next == task {
+            self.cpus[cpu].slice_start = self.now;
+            self.cpus[cpu].resched = None;
+            self.set_slice_end(cpu);
+            self.go_on(cpu);
+            return;
+        }
+        let preempted = self.task_mut(task);
+        preempted.stats.preemptions += 1;
+        preempted.made_room = true;
+        self.note(Event::Preempt, task);
+        if self.cpus[cpu].resched.is_some() {
+            // The one that woke works for a moment, for which nobody changes the CPU.
+            self.leave(cpu);
+            self.take_queued(cpu, next);
+            self.task_mut(task).state = State::Ready;
+            self.enqueue(cpu, task);
+            self.cut_short(cpu);
+        } else {
+            self.requeue(task, cpu, Some(next));
         }
     }
 
     /// Whether the running task is due to make room, or had to during its last `spend`.
     pub(crate) fn need_resched(&self) -> bool {
-        self.current.map(|task| self.task(task)).is_some_and(|task| {
-            let cpu = &self.cpus[task.cpu];
-            task.made_room || !cpu.queue.is_empty() && self.now >= cpu.slice_end
-        })
+        self.current
+            .map(|task| self.task(task))
+            .is_some_and(|task| task.made_room || self.now >= self.resched_at(task.cpu, true))
     }
 
     /// Lets others run first, if any wait for this CPU.
@@ -290,7 +307,7 @@ impl World {
         if self.cpus[cpu].queue.is_empty() {
             self.agenda.add_segment(self.now, cpu);
         } else {
-            self.requeue(task, cpu);
+            self.requeue(task, cpu, None);
         }
     }
 
@@ -307,7 +324,7 @@ impl World {
             self.settle(task);
             self.parked = true;
             self.task_mut(task).made_room = false;
-            self.requeue(task, cpu);
+            self.requeue(task, cpu, None);
         }
         Ok(())
     }
@@ -328,6 +345,7 @@ impl World {
         self.task_mut(id).made_room = false;
         self.leave(from);
         self.task_mut(id).state = State::Ready;
+        self.attach(to, id, Arrival::Moved);
         self.dispatch(to, id);
         self.fill(from);
         true
@@ -343,21 +361,28 @@ impl World {
             self.settle(task);
             self.parked = true;
             self.task_mut(task).made_room = false;
-            self.requeue(task, cpu);
+            self.requeue(task, cpu, None);
         }
         wanted
     }
 
-    /// Takes the task of a CPU to the end of a run queue.
-    fn requeue(&mut self, task: TaskId, cpu: usize) {
+    /// Takes the task of a CPU to a run queue, for `next` of its queue, or whose turn it is.
+    fn requeue(&mut self, task: TaskId, cpu: usize, next: Option<TaskId>) {
         self.leave(cpu);
-        self.fill(cpu);
-        self.make_runnable(task);
+        match next {
+            Some(next) => self.take_queued(cpu, next),
+            None => self.fill(cpu),
+        }
+        self.make_runnable(task, Arrival::Moved);
     }
 
     /// Takes the task of a CPU off it.
     pub(crate) fn leave(&mut self, on: usize) {
         let now = self.now;
+        self.charge(on);
+        if let Some(task) = self.cpus[on].current {
+            self.detach(on, task);
+        }
         let cpu = &mut self.cpus[on];
         if let Some(task) = cpu.current.take() {
             cpu.busy += now - cpu.busy_since;
@@ -373,11 +398,20 @@ impl World {
         if self.queued == 0 {
             return;
         }
-        let own = self.cpus[cpu].queue.pop_front();
-        if let Some(task) = own.or_else(|| self.steal(cpu)) {
+        if let Some(next) = self.first(cpu) {
+            self.take_queued(cpu, next);
+        } else if let Some(task) = self.steal(cpu) {
             self.queued -= 1;
+            self.attach(cpu, task, Arrival::Moved);
             self.dispatch(cpu, task);
         }
+    }
+
+    /// Gives an idle CPU a task of its own queue.
+    fn take_queued(&mut self, cpu: usize, task: TaskId) {
+        self.cpus[cpu].queue.retain(|queued| *queued != task);
+        self.queued -= 1;
+        self.dispatch(cpu, task);
     }
 
     /// Takes the first task that may run on `to` from the longest queue that has one; among equals from the node of
@@ -390,13 +424,27 @@ impl World {
             let cpu = &self.cpus[*cpu];
             (usize::MAX - cpu.queue.len(), cpu.node != node)
         })?;
-        self.cpus[cpu].queue.remove(position)
+        let task = self.cpus[cpu].queue[position];
+        self.leave_queue_of(cpu, task);
+        Some(task)
+    }
+
+    /// Takes a task off the queue of a CPU on which another one runs.
+    fn leave_queue_of(&mut self, cpu: usize, task: TaskId) {
+        self.charge(cpu);
+        self.detach(cpu, task);
+        let at = &mut self.cpus[cpu];
+        at.queue.retain(|queued| *queued != task);
+        if at.queue.is_empty() {
+            at.resched = None;
+        }
+        self.set_slice_end(cpu);
     }
 
     /// Takes a task that has ended off its run queue.
     pub(crate) fn leave_run_queue(&mut self, task: TaskId) {
         let cpu = self.task(task).cpu;
-        self.cpus[cpu].queue.retain(|queued| *queued != task);
+        self.leave_queue_of(cpu, task);
         self.queued -= 1;
     }
 }

@@ -49,10 +49,11 @@
 //!
 //! # Scheduling
 //!
-//! Round robin on each CPU with one slice for all ([`Config::slice`]). A task that becomes ready takes an idle CPU (its
-//! last one, else one of that node, else any), or else joins the shortest queue, with the same preferences; it does not
-//! preempt. A new task prefers the node with the fewest tasks to its parent's, as a fork does on Linux. A CPU that falls
-//! idle takes over a waiting task from the longest queue. So no CPU is idle while a task that may run there waits. A task
+//! Each CPU shares its time out among its tasks by the rules of a release ([`Scheduler`](order9_mm::policy::Scheduler)): who is next, for how long, and whether
+//! a task that wakes preempts the one that runs. A task that becomes ready takes an idle CPU (its last one, else one of that
+//! node, else any), or else joins the shortest queue, with the same preferences. A new task prefers the node with the fewest
+//! tasks to its parent's, as a fork does on Linux. A CPU that falls idle takes over a waiting task from the longest queue. So no CPU is idle while a task that may run there waits, but for one that was preempted by a task that woke: that works
+//! for a moment as a rule, for which Linux moves nobody. A task
 //! that binds itself to other CPUs leaves its own at once, for the best of these by the same preferences. A task that holds, or spins for, a spinning lock is not preempted and may not sleep, as in the
 //! kernel.
 
@@ -60,9 +61,11 @@ mod alarm;
 mod config;
 mod cpu;
 mod executor;
+mod fair;
 mod handle;
 mod lock;
 mod queue;
+mod share;
 mod stall;
 mod stats;
 mod switches;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use order9_units::Nanos;
 
 use crate::time::cpu::{CpuId, CpuSet};
+use crate::time::fair::Entity;
 use crate::time::lock::LockId;
 use crate::time::queue::{QueueId, Wake};
 use crate::time::stats::TaskStats;
@@ -68,6 +69,7 @@ pub struct TaskSpec {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) cpus: Option<CpuSet>,
+    pub(crate) nice: i8,
 }
 
 impl TaskSpec {
@@ -81,6 +83,12 @@ impl TaskSpec {
     #[must_use]
     pub fn daemon(self) -> Self {
         Self { kind: Kind::Daemon, ..self }
+    }
+
+    /// Gives the task a nice value, from -20 to 19, instead of 0.
+    #[must_use]
+    pub fn nice(self, nice: i8) -> Self {
+        Self { nice: nice.clamp(-20, 19), ..self }
     }
 
     /// Binds the task to `cpus`.
@@ -151,6 +159,8 @@ pub(crate) struct Task {
     pub(crate) since: Nanos,
     /// CPU on which the task runs, is queued, or ran last.
     pub(crate) cpu: usize,
+    /// Place in the virtual time of that CPU.
+    pub(crate) entity: Entity,
 
     // Until the operation under way is done.
     /// Rest of a switch to this task.
@@ -182,6 +192,7 @@ impl Task {
             state: State::Ready,
             since: now,
             cpu,
+            entity: Entity::new(spec.nice),
             switch_left: Nanos::ZERO,
             remaining: Nanos::ZERO,
             class: Class::User,
@@ -199,6 +210,11 @@ impl Task {
 
     pub(crate) fn is_preemptible(&self) -> bool {
         self.spin_depth == 0
+    }
+
+    /// Whether it does something in the kernel, which a daemon always does.
+    pub(crate) fn is_in_kernel(&self) -> bool {
+        self.kind == Kind::Daemon || self.class == Class::System && self.remaining > Nanos::ZERO
     }
 
     /// Whether it waits for what only another task can do.

@@ -13,6 +13,7 @@ use crate::time::config::Config;
 use crate::time::cpu::{Cpu, CpuId};
 use crate::time::lock::Lock;
 use crate::time::queue::Queue;
+use crate::time::share::Arrival;
 use crate::time::stall::RunError;
 use crate::time::switches::Switches;
 use crate::time::task::{Blocked, Class, Exit, Kind, SpawnError, State, Task, TaskId, TaskSpec};
@@ -218,8 +219,7 @@ impl World {
         let task = self.task(task);
         let limits = after(self.limit(), Nanos::new(1)).min(after(self.foreground_seen, self.config.hung_task));
         let horizon = self.agenda.next_time().min(limits);
-        let cpu = &self.cpus[task.cpu];
-        if task.is_preemptible() && !cpu.queue.is_empty() { horizon.min(cpu.slice_end) } else { horizon }
+        if task.is_preemptible() { horizon.min(self.asked_at(task.cpu)) } else { horizon }
     }
 
     pub(crate) fn spawn(&mut self, spec: TaskSpec) -> Result<TaskId, SpawnError> {
@@ -247,7 +247,7 @@ impl World {
                 let delay = streams::drawn(stream, "start", jitter.get().max(1));
                 self.set_timer(id, after(self.now, Nanos::new(delay)));
             }
-            None => self.make_runnable(id),
+            None => self.make_runnable(id, Arrival::New),
         }
         Ok(id)
     }
@@ -330,7 +330,8 @@ impl World {
         }
         self.task_mut(task).remaining = Nanos::ZERO;
         self.note(Event::Ready, task);
-        self.make_runnable(task);
+        let is_new = self.task(task).stats.dispatches == 0;
+        self.make_runnable(task, if is_new { Arrival::New } else { Arrival::Woken });
     }
 
     /// Ends a task wherever it is. Its future, and so every guard it held, is gone already.

@@ -255,5 +255,5 @@ fn the_same_run_has_the_same_digest_everywhere() {
     assert_eq!(everything("worker"), everything("worker"));
     assert_ne!(everything("worker"), everything("other"), "names choose the random numbers");
     // Held for other processes and platforms; changes when the scheduling or the random streams do.
-    assert_eq!(everything("worker"), 12_362_984_916_245_912_543);
+    assert_eq!(everything("worker"), 5_713_181_488_996_268_377);
 }

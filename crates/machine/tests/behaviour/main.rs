@@ -4,6 +4,7 @@ mod alarms;
 mod endings;
 mod locks;
 mod scheduling;
+mod shares;
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -3,6 +3,7 @@
 use order9_machine::time::{
     Class, Config, ConfigError, CpuId, CpuSet, Executor, NoSuchCpu, SpawnError, TaskSpec, Wake,
 };
+use order9_mm::policy::Scheduler;
 use order9_units::NodeId;
 
 use crate::{Log, machine, ns, spawn};
@@ -31,9 +32,9 @@ fn two_tasks_on_one_cpu_take_turns_by_slices() {
         })
     });
     executor.run().expect("both end");
-    // 0-100 first, 100-200 second, 200-300 first, 300-400 second, 400-450 first, 450-500 second.
-    assert_eq!(log.read(), [(450, "first"), (500, "second")]);
-    assert_eq!(executor.handle().task_stats(first).run_queue, ns(200));
+    // Half a slice each at first: 0-50 first, 50-100 second, 100-200 first, 200-300 second, 300-400 first, 400-500 second.
+    assert_eq!(log.read(), [(400, "first"), (500, "second")]);
+    assert_eq!(executor.handle().task_stats(first).run_queue, ns(150));
     assert_eq!(executor.handle().task_stats(second).preemptions, 2);
 }
 
@@ -75,14 +76,17 @@ fn a_task_that_had_to_make_room_is_due_for_rescheduling_until_it_goes_on() {
         });
     }
     executor.run().expect("both end");
-    // 0-100 first, 100-200 second, 200-260 first, 260-320 second.
-    let due = [(50, "not due"), (150, "not due"), (250, "due"), (260, "not due"), (310, "due"), (320, "not due")];
+    // 0-50 first, 50-100 second, 100-200 first, 200-300 second, 300-310 first, 310-320 second. The last spend of each begins
+    // where its slice ends.
+    let due = [50, 100, 200, 300, 310, 320].map(|time| (time, "due"));
     assert_eq!(log.read(), due);
 }
 
 #[test]
 fn a_task_that_wakes_another_when_its_slice_ends_makes_room_at_once() {
-    let mut executor = machine(1);
+    let mut config = Config::new(vec![NodeId(0)], 7);
+    (config.slice, config.scheduler) = (ns(10), Scheduler::Cfs);
+    let mut executor = Executor::new(config).expect("a machine with a CPU");
     let queue = executor.handle().new_queue("wait");
     let log = Log::default();
     let woken = log.clone();
@@ -134,7 +138,8 @@ fn an_idle_cpu_takes_over_a_task_that_waits_for_another() {
         });
     }
     executor.run().expect("all end");
-    assert_eq!(log.read(), [(60, "short"), (100, "third"), (1000, "long")]);
+    // "third" has CPU 0 from 50 on, and "long" goes on where "short" was.
+    assert_eq!(log.read(), [(60, "short"), (90, "third"), (1010, "long")]);
 }
 
 #[test]
@@ -237,7 +242,7 @@ fn who_makes_way_lets_others_have_their_slices_first() {
     spawn_who_makes_way(&executor, &log);
     spawn_worker(&executor, &log, 250);
     executor.run().expect("both end");
-    assert_eq!(log.read(), [(110, "background"), (220, "background"), (270, "worker"), (280, "background")]);
+    assert_eq!(log.read(), [(60, "background"), (170, "background"), (270, "worker"), (280, "background")]);
 }
 
 #[test]
@@ -248,8 +253,10 @@ fn who_makes_way_gives_its_cpu_to_whoever_waits_for_another_one() {
     spawn_worker(&executor, &log, 90);
     spawn_worker(&executor, &log, 90);
     executor.run().expect("all end");
-    let background = [(100, "background"), (110, "background"), (120, "background")];
-    assert_eq!(log.read(), [[(90, "worker"); 2].as_slice(), &background].concat());
+    // It has its turn after half a slice of one worker, and lets that end before it goes on.
+    let log = log.read();
+    assert_eq!(log[..3], [(60, "background"), (90, "worker"), (100, "worker")]);
+    assert_eq!(log[3..], [(100, "background"), (110, "background")]);
 }
 
 #[test]
@@ -324,7 +331,7 @@ fn a_task_that_is_bound_elsewhere_leaves_its_cpu_at_once() {
         busy.note(&handle, "busy");
     });
     executor.run().expect("both end");
-    assert_eq!(log.read(), [(100, "moved"), (160, "busy")]);
+    assert_eq!(log.read(), [(50, "moved"), (160, "busy")]);
     assert_eq!(executor.handle().cpu_stats(CpuId(0)).map(|cpu| cpu.busy), Some(ns(0)));
 }
 

@@ -261,7 +261,8 @@ fn a_bound_program_swaps_or_dies_within_its_nodes_and_others_go_elsewhere() {
     assert!(counter(&swapped, "pswpout") > 500);
     for text in ["preferred:0", "preferred-many:0", "interleave:0", "local", "bind:0-1"] {
         let free = fill(text, length, Pages::new(1 << 13));
-        assert_eq!((&free.outcome, counter(&free, "pswpout")), (&Outcome::Completed, 0), "{text}");
+        // kswapd makes some room on node 0, which the program does not wait for.
+        assert_eq!((&free.outcome, counter(&free, "pgsteal_direct")), (&Outcome::Completed, 0), "{text}");
     }
 }
 

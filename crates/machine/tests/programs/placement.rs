@@ -44,7 +44,7 @@ struct Found {
     fallback: u64,
     /// Direct compactions, skipped ones as well.
     compacted: bool,
-    /// Something went to swap.
+    /// A fault swapped something out itself.
     swapped: bool,
 }
 
@@ -139,14 +139,14 @@ fn found(results: &Results, slots: [u64; 2]) -> Found {
         huge: counter(results, "thp_fault_alloc"),
         fallback: counter(results, "thp_fault_fallback"),
         compacted: counter(results, "compact_stall") > 0,
-        swapped: counter(results, "pswpout") > 0,
+        swapped: counter(results, "pgsteal_direct") > 0,
     }
 }
 
 #[test]
 fn a_full_node_is_swapped_out_by_faults_that_look_nowhere_else() {
     let found = run(HugePlacement::ThisNode, Near::Full);
-    assert!(found.swapped && found.huge > SLOTS / 2, "{found:?}");
+    assert!(found.swapped && found.huge > SLOTS / 4, "{found:?}");
     assert!(found.huge <= found.slots[0], "no huge page comes from the other node: {found:?}");
 }
 

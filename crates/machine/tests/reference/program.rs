@@ -7,6 +7,7 @@ use order9_machine::time::{
     Class, Config, CpuId, CpuStats, Executor, Exit, Guard, Handle, LockId, LockKind, LockStats, Mode, QueueId,
     RunError, TaskId, TaskSpec, TaskStats, WaitsFor, Wake,
 };
+use order9_mm::policy::{Preempt, Scheduler};
 use order9_units::{Nanos, NodeId};
 use proptest::prelude::*;
 
@@ -37,6 +38,7 @@ pub(crate) enum Op {
 pub(crate) struct Code {
     pub(crate) daemon: bool,
     pub(crate) cpus: Option<Vec<u16>>,
+    pub(crate) nice: i8,
     pub(crate) ops: Vec<Op>,
 }
 
@@ -44,6 +46,9 @@ pub(crate) struct Code {
 pub(crate) struct Program {
     pub(crate) nodes: Vec<u16>,
     pub(crate) slice: u64,
+    pub(crate) tick: Option<u64>,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) preempt: Preempt,
     pub(crate) switch: u64,
     pub(crate) locks: Vec<LockKind>,
     pub(crate) queues: usize,
@@ -77,21 +82,26 @@ pub(crate) fn answer_of_exit(exit: Exit) -> u64 {
 
 pub(crate) fn programs() -> impl Strategy<Value = Program> {
     let kinds = prop_oneof![Just(LockKind::Spinning), Just(LockKind::Sleeping)];
+    let schedulers = prop_oneof![Just(Scheduler::Cfs), Just(Scheduler::Eevdf), Just(Scheduler::EevdfDelayed)];
+    let preempts = prop_oneof![2 => Just(Preempt::Voluntary), 1 => Just(Preempt::Lazy)];
+    let rules = (schedulers, preempts, prop::option::of(1_u64..20));
     let machine = (
         prop::collection::vec(0_u16..2, 1..5),
+        rules,
         1_u64..30,
         prop_oneof![Just(0_u64), 0_u64..4],
         prop::collection::vec(kinds, 1..4),
         1_usize..3,
     );
-    machine.prop_flat_map(|(nodes, slice, switch, locks, queues)| {
+    machine.prop_flat_map(|(nodes, (scheduler, preempt, tick), slice, switch, locks, queues)| {
         let tasks = prop::collection::vec(code(nodes.len(), locks.clone(), queues), 0..7);
         let children = prop::collection::vec(code(nodes.len(), locks.clone(), queues), CHILDREN);
         (tasks, children).prop_map(move |(tasks, mut children)| {
             for child in &mut children {
                 child.ops.retain(|op| !matches!(op, Op::Spawn(_)));
             }
-            Program { nodes: nodes.clone(), slice, switch, locks: locks.clone(), queues, tasks, children }
+            let (nodes, locks) = (nodes.clone(), locks.clone());
+            Program { nodes, slice, tick, scheduler, preempt, switch, locks, queues, tasks, children }
         })
     })
 }
@@ -99,9 +109,10 @@ pub(crate) fn programs() -> impl Strategy<Value = Program> {
 fn code(cpus: usize, locks: Vec<LockKind>, queues: usize) -> impl Strategy<Value = Code> {
     let affinity = prop::option::weighted(0.3, prop::collection::vec(0..cpus as u16, 1..=cpus));
     let ops = prop::collection::vec(op(locks.len(), queues), 0..24);
-    (prop::bool::weighted(0.2), affinity, ops).prop_map(move |(daemon, cpus, ops)| {
+    let nice = prop_oneof![3 => Just(0_i8), 1 => -20_i8..20];
+    (prop::bool::weighted(0.2), affinity, nice, ops).prop_map(move |(daemon, cpus, nice, ops)| {
         let ops = reasonable(&ops, &locks);
-        Code { daemon, cpus, ops }
+        Code { daemon, cpus, nice, ops }
     })
 }
 
@@ -166,6 +177,8 @@ struct Run {
 pub(crate) fn execute(program: &Program, stops: &[u64]) -> (Outcome, u64) {
     let mut config = Config::new(program.nodes.iter().map(|node| NodeId(*node)).collect(), 0);
     config.slice = Nanos::new(program.slice);
+    config.tick = program.tick.map(Nanos::new);
+    (config.scheduler, config.preempt) = (program.scheduler, program.preempt);
     config.context_switch = Nanos::new(program.switch);
     let mut executor = Executor::new(config).expect("programs have CPUs and a slice");
     let handle = executor.handle().clone();
@@ -212,7 +225,7 @@ fn outcome(run: &Run, result: Result<(), RunError>) -> Outcome {
 
 fn spawn(run: &Rc<Run>, code: &Code) {
     let nth = run.ids.borrow().len();
-    let mut spec = TaskSpec::new(task_name(nth));
+    let mut spec = TaskSpec::new(task_name(nth)).nice(code.nice);
     if code.daemon {
         spec = spec.daemon();
     }

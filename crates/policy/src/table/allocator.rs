@@ -1,7 +1,8 @@
 //! Switches of the allocator: fallback, watermarks, per-CPU lists, reserves.
 
 use order9_mm::policy::{
-    ClaimRule, FallbackSearch, ListEnd, MempolicyInterface, MmapLock, PcpHigh, PcpLists, QuickTest, ReserveRights,
+    ClaimRule, FallbackSearch, ListEnd, MempolicyInterface, MmapLock, PcpHigh, PcpLists, Preempt, QuickTest,
+    ReserveRights, Scheduler,
 };
 
 use super::{optional, set_number, within_u32};
@@ -273,6 +274,26 @@ pub(super) static SWITCHES: &[Switch] = &[
             "6.4 to 6.6";
         MmapLock::PerVma: "per_vma",
             "changes of its own mapping alone", "6.7+";
+    ),
+    choice!(
+        scheduler,
+        "Way in which the tasks of a CPU share its time",
+        "on a CPU",
+        Scheduler::Cfs: "cfs",
+            "CFS: a task that wakes preempts who has had more, with a credit of half the latency for its sleep", "up to 6.5";
+        Scheduler::Eevdf: "eevdf",
+            "EEVDF: a task that wakes preempts who has had more than its share, and keeps its lag through a sleep", "6.6 to 6.11";
+        Scheduler::EevdfDelayed: "eevdf_delayed_dequeue",
+            "EEVDF: the same, but what a task had too much it works off in its sleep", "6.12+";
+    ),
+    choice!(
+        preempt,
+        "Interruption of a task that has to make room for another",
+        "a task in the kernel makes room",
+        Preempt::Voluntary: "voluntary",
+            "at its next preemption point", "up to 6.18";
+        Preempt::Lazy: "lazy",
+            "when it returns to its program, or at the timer interrupt after it was asked", "7.0+";
     ),
     choice!(
         [frames] moved_blocks,

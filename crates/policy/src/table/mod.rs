@@ -175,7 +175,7 @@ mod tests {
             numa_balancing: NumaBalancingPolicy {
                 spares, vmas, slows_down, early_moves, rate_limit, counts_thp, debugfs
             };
-            mempolicy, mmap_lock; frames
+            mempolicy, mmap_lock, scheduler, preempt; frames
         );
         let fields: BTreeSet<&str> = of_frames.union(&above).copied().collect();
         let keys: Vec<_> = switches().map(|switch| switch.key).collect();

@@ -33,7 +33,7 @@ impl From<Results> for Seen {
 pub(super) type World = fn(Policy) -> Seen;
 
 /// Every world and its name. The search looks into those that no witness names, too.
-pub(super) const WORLDS: [(&str, World); 43] = [
+pub(super) const WORLDS: [(&str, World); 44] = [
     ("requests", |policy| Seen::Text(engine::requests(policy))),
     ("settings", |policy| Seen::Text(engine::settings(policy))),
     ("kernel-blocks", |policy| small(policy).run_program("kernel blocks", targeted::kernel_blocks, |_| ()).into()),
@@ -41,13 +41,20 @@ pub(super) const WORLDS: [(&str, World); 43] = [
         let machine = machine(policy, &[64], 1, &[("thp/enabled", "always"), ("thp/use_zero_page", "1")]);
         machine.run_program("zeros", targeted::zeros, |_| ()).into()
     }),
+    ("ticks", |policy| {
+        let options = Options { tick: Some(Nanos::new(4_000_000)), ..Options::new(1) };
+        let chosen = BTreeMap::from([("threads", Value::Counts(vec![5]))]);
+        let machine = machine_with(policy, &[128], |_, _| 10, &[0], options, &[("thp/enabled", "always")]);
+        let parameters = Parameters::new(Workload::ThpScale, &chosen, &machine.facts()).expect("the values are taken");
+        machine.run(Workload::ThpScale, &parameters, |_| ()).into()
+    }),
     ("rests", |policy| machine(policy, &[256], 1, &[]).run_program("rests", targeted::rests, |_| ()).into()),
     ("slab", |policy| Seen::Text(engine::dropped_slab(policy))),
     ("large-requests", |policy| Seen::Text(engine::large_requests(policy))),
     ("reach", |policy| {
         let settings = [("vm.zone_reclaim_mode", "1")];
         let machine =
-            machine_with(policy, &[64, 64, 64], |from, to| [10, 30, 40][from.abs_diff(to)], &[0, 2], 1, &settings);
+            machine_with(policy, &[64, 64, 64], |from, to| [10, 30, 40][from.abs_diff(to)], &[0, 2], Options::new(1), &settings);
         machine.run_program("near and far", targeted::near_and_far, |_| ()).into()
     }),
     ("large-cache", |policy| {
@@ -170,7 +177,7 @@ fn programs(policy: Policy, nodes: &[u64], workload: Workload, chosen: &[(&'stat
 /// are left out.
 fn machine(policy: Policy, nodes: &[u64], seed: u64, settings: &[(&str, &str)]) -> Machine {
     let cpus: Vec<usize> = (0..nodes.len()).collect();
-    machine_with(policy, nodes, |from, to| if from == to { 10 } else { 21 }, &cpus, seed, settings)
+    machine_with(policy, nodes, |from, to| if from == to { 10 } else { 21 }, &cpus, Options::new(seed), settings)
 }
 
 /// Such a machine with other distances, and with CPUs on some of its nodes.
@@ -179,7 +186,7 @@ fn machine_with(
     nodes: &[u64],
     distance: fn(usize, usize) -> u32,
     nodes_with_cpus: &[usize],
-    seed: u64,
+    options: Options,
     settings: &[(&str, &str)],
 ) -> Machine {
     let mut zones = Vec::new();
@@ -213,6 +220,6 @@ fn machine_with(
     for (name, value) in [("kernel.numa_balancing", "1")].iter().chain(settings) {
         let _ = sysctl::write(&mut mm, name, value);
     }
-    let options = Options { disks: vec![disk(Pages::new(4096))], ..Options::new(seed) };
+    let options = Options { disks: vec![disk(Pages::new(4096))], ..options };
     Machine::new(mm, cpus, prices(), &options).expect("there are CPUs")
 }

@@ -1,5 +1,6 @@
 //! CPUs, run queues and slices.
 
+use super::shares::Arrival;
 use super::{Naive, State, What};
 
 impl Naive<'_> {
@@ -18,10 +19,10 @@ impl Naive<'_> {
         self.events.retain(|(_, _, what)| *what != What::Timer(task));
         self.tasks[task].answer = Some(answer);
         self.tasks[task].left = 0;
-        self.make_ready(task);
+        self.make_ready(task, Arrival::Woken);
     }
 
-    pub(super) fn make_ready(&mut self, task: usize) {
+    pub(super) fn make_ready(&mut self, task: usize, arrival: Arrival) {
         self.tasks[task].state = State::Ready;
         let last = self.tasks[task].cpu;
         let nodes = &self.program.nodes;
@@ -34,14 +35,34 @@ impl Naive<'_> {
             (load(*cpu), crowd, *cpu != last, nodes[*cpu] != nodes[last], *cpu)
         });
         let to = best.expect("every task may run somewhere");
+        self.place(task, to, arrival);
         if self.cpus[to].current.is_none() {
             return self.dispatch(to, task);
         }
-        if self.cpus[to].queue.is_empty() {
-            self.cpus[to].waited_for_since = self.now;
+        if arrival != Arrival::Moved && self.would_win(to, task) {
+            self.cpus[to].resched = Some(self.now);
         }
+        self.join_queue(to, task);
+    }
+
+    /// Whether a task that comes to a CPU preempts the one there.
+    fn would_win(&mut self, to: usize, task: usize) -> bool {
+        self.cpus[to].queue.push(task);
+        let wins = self.wins(to, task);
+        self.cpus[to].queue.pop();
+        wins
+    }
+
+    /// Lets a task wait for a busy CPU, whose task sees that.
+    fn join_queue(&mut self, to: usize, task: usize) {
         self.cpus[to].queue.push(task);
         self.tasks[task].cpu = to;
+        self.set_slice_end(to);
+        let running = self.cpus[to].current.expect("it is busy");
+        if self.running != Some(running) && self.tasks[running].state == State::OnCpu {
+            self.events.retain(|(_, _, what)| *what != What::Segment(to));
+            self.go_on(to);
+        }
     }
 
     pub(super) fn dispatch(&mut self, to: usize, task: usize) {
@@ -50,50 +71,81 @@ impl Naive<'_> {
         let cpu = &mut self.cpus[to];
         cpu.current = Some(task);
         cpu.last = Some(task);
-        cpu.slice_start = start;
+        (cpu.slice_start, cpu.alone_since, cpu.resched) = (start, start, None);
         cpu.stats.context_switches += u64::from(switches);
-        let task = &mut self.tasks[task];
-        task.stats.migrations += u64::from(task.stats.dispatches > 0 && task.cpu != to);
-        task.stats.dispatches += 1;
-        task.state = State::OnCpu;
-        task.cpu = to;
-        task.switch_until = start;
-        task.end = start + task.left;
+        let it = &mut self.tasks[task];
+        it.stats.migrations += u64::from(it.stats.dispatches > 0 && it.cpu != to);
+        it.stats.dispatches += 1;
+        it.state = State::OnCpu;
+        it.cpu = to;
+        it.switch_until = start;
+        it.end = start + it.left;
+        self.cpus[to].protected = self.tasks[task].share.deadline;
+        self.set_slice_end(to);
         self.go_on(to);
     }
 
-    /// Until the end of the operation or of the slice, whichever is first.
+    /// Until the end of the operation, or to where the task has to make room, whichever is first.
     pub(super) fn go_on(&mut self, on: usize) {
         let Some(task) = self.cpus[on].current else { return };
         let end = self.tasks[task].end;
-        let cpu = &self.cpus[on];
-        let wanted = if cpu.queue.is_empty() { self.now + 1 } else { cpu.waited_for_since };
-        let mut slice_end = cpu.slice_start + self.program.slice;
-        while slice_end < wanted {
-            slice_end += self.program.slice;
+        let resched = if self.is_atomic(task) { u64::MAX } else { self.makes_room_at(on) };
+        if resched > self.now {
+            return self.event(end.min(resched), What::Segment(on));
         }
-        if self.is_atomic(task) {
-            self.event(end, What::Segment(on));
-        } else if slice_end > self.now {
-            self.event(end.min(slice_end), What::Segment(on));
-        } else {
-            self.tasks[task].stats.preemptions += 1;
-            self.requeue(on);
+        let next = self.turn(on);
+        if next == task {
+            self.cpus[on].slice_start = self.now;
+            self.cpus[on].resched = None;
+            self.set_slice_end(on);
+            return self.go_on(on);
         }
+        self.tasks[task].stats.preemptions += 1;
+        if self.cpus[on].resched.is_none() {
+            return self.requeue(on, Some(next));
+        }
+        self.put_aside(task);
+        self.take_off(on);
+        self.take_queued(on, next);
+        self.join_queue(on, task);
     }
 
-    pub(super) fn requeue(&mut self, cpu: usize) {
+    pub(super) fn requeue(&mut self, cpu: usize, next: Option<usize>) {
         let task = self.cpus[cpu].current.expect("only a busy CPU changes its task");
-        self.tasks[task].left = self.tasks[task].end.saturating_sub(self.now);
-        // So that it is nobody's while the CPU looks for the next.
-        self.tasks[task].state = State::Ready;
-        self.leave(cpu);
-        self.make_ready(task);
+        self.put_aside(task);
+        self.take_off(cpu);
+        match next {
+            Some(next) => self.take_queued(cpu, next),
+            None => self.fill(cpu),
+        }
+        self.make_ready(task, Arrival::Moved);
+    }
+
+    /// Notes what is left of the operation of a task, which is nobody's while its CPU looks for the next one.
+    fn put_aside(&mut self, task: usize) {
+        let it = &mut self.tasks[task];
+        it.left = it.end.saturating_sub(self.now.max(it.switch_until));
+        it.state = State::Ready;
     }
 
     /// Takes the task off a CPU, and puts the next one on: of its own queue, else of the longest.
     pub(super) fn leave(&mut self, cpu: usize) {
-        self.cpus[cpu].current = None;
+        self.take_off(cpu);
+        self.fill(cpu);
+    }
+
+    fn take_off(&mut self, cpu: usize) {
+        if let Some(task) = self.cpus[cpu].current {
+            self.keep_least(cpu);
+            self.note_lag(cpu, task);
+            self.cpus[cpu].current = None;
+        }
+    }
+
+    fn fill(&mut self, cpu: usize) {
+        if let Some(next) = self.first(cpu) {
+            return self.take_queued(cpu, next);
+        }
         let nodes = &self.program.nodes;
         let candidates = (0..self.cpus.len()).filter_map(|from| {
             let position = self.cpus[from].queue.iter().position(|task| self.may_run_on(*task, cpu))?;
@@ -101,11 +153,30 @@ impl Naive<'_> {
         });
         let best = candidates.min_by_key(|(from, _)| {
             let length = self.cpus[*from].queue.len();
-            (*from != cpu, usize::MAX - length, nodes[*from] != nodes[cpu], *from)
+            (usize::MAX - length, nodes[*from] != nodes[cpu], *from)
         });
         if let Some((from, position)) = best {
-            let task = self.cpus[from].queue.remove(position);
+            let task = self.cpus[from].queue[position];
+            self.unqueue(from, task);
+            self.place(task, cpu, Arrival::Moved);
             self.dispatch(cpu, task);
         }
+    }
+
+    fn take_queued(&mut self, cpu: usize, task: usize) {
+        self.cpus[cpu].queue.retain(|queued| *queued != task);
+        self.dispatch(cpu, task);
+    }
+
+    /// Takes a task off the queue of a busy CPU.
+    pub(super) fn unqueue(&mut self, cpu: usize, task: usize) {
+        self.keep_least(cpu);
+        self.note_lag(cpu, task);
+        self.cpus[cpu].queue.retain(|queued| *queued != task);
+        if self.cpus[cpu].queue.is_empty() {
+            self.cpus[cpu].resched = None;
+            self.cpus[cpu].alone_since = self.cpus[cpu].alone_since.max(self.now);
+        }
+        self.set_slice_end(cpu);
     }
 }

@@ -3,9 +3,12 @@
 
 mod cpus;
 mod locks;
+mod shares;
 
 use order9_machine::time::{Class, CpuStats, Exit, LockStats, Mode, TaskStats, WaitsFor};
 use order9_units::Nanos;
+
+use shares::{Arrival, Share};
 
 use crate::program::{Code, Entry, Op, Outcome, Program, answer_of_exit, task_name};
 
@@ -35,6 +38,7 @@ struct Task {
     answer: Option<u64>,
     state: State,
     cpu: usize,
+    share: Share,
     class: Class,
     switch_until: u64,
     /// On a CPU: when the operation ends. Ready: what is left of it.
@@ -54,9 +58,15 @@ struct Cpu {
     current: Option<usize>,
     last: Option<usize>,
     queue: Vec<usize>,
-    /// When the task began to run, and when the queue was last seen to get its first member.
+    /// When its slice began, and when nobody began to wait any more.
     slice_start: u64,
-    waited_for_since: u64,
+    alone_since: u64,
+    /// When it is seen to be used up, once somebody waits; and when a task that woke wanted it to make room.
+    slice_end: u64,
+    resched: Option<u64>,
+    /// The end, in virtual time, of the slice with which its task came.
+    protected: i128,
+    least_virtual: i128,
     stats: CpuStats,
 }
 
@@ -148,10 +158,12 @@ impl Naive<'_> {
                 State::Ended(_) => {}
             }
         }
+        self.move_virtual(to);
         for cpu in &mut self.cpus {
             *(if cpu.current.is_some() { &mut cpu.stats.busy } else { &mut cpu.stats.idle }) += passed;
         }
         self.now = to;
+        (0..self.cpus.len()).for_each(|cpu| self.renew(cpu));
     }
 
     fn event(&mut self, time: u64, what: What) {
@@ -167,6 +179,7 @@ impl Naive<'_> {
             answer: None,
             state: State::Ready,
             cpu: self.running.map_or(0, |parent| self.tasks[parent].cpu),
+            share: Share::new(code.nice),
             class: Class::User,
             switch_until: 0,
             end: 0,
@@ -176,7 +189,7 @@ impl Naive<'_> {
             joiners: Vec::new(),
             stats: TaskStats { spawned, ..TaskStats::default() },
         });
-        self.make_ready(self.tasks.len() - 1);
+        self.make_ready(self.tasks.len() - 1, Arrival::New);
     }
 
     fn run_code(&mut self, task: usize) {
@@ -224,7 +237,7 @@ impl Naive<'_> {
                 if self.cpus[cpu].queue.is_empty() {
                     self.event(self.now, What::Segment(cpu));
                 } else {
-                    self.requeue(cpu);
+                    self.requeue(cpu, None);
                 }
                 return false;
             }
@@ -237,7 +250,7 @@ impl Naive<'_> {
                     self.tasks[task].code.cpus = Some(there);
                     if !self.may_run_on(task, self.tasks[task].cpu) {
                         self.tasks[task].answer = Some(0);
-                        self.requeue(self.tasks[task].cpu);
+                        self.requeue(self.tasks[task].cpu, None);
                         return false;
                     }
                     0
@@ -322,7 +335,7 @@ impl Naive<'_> {
         self.tasks[task].stats.ended = Some(Nanos::new(self.now));
         self.events.retain(|(_, _, what)| *what != What::Timer(task));
         match state {
-            State::Ready => self.cpus[cpu].queue.retain(|queued| *queued != task),
+            State::Ready => self.unqueue(cpu, task),
             State::OnCpu | State::Spinning(_) => {
                 self.events.retain(|(_, _, what)| *what != What::Segment(cpu));
                 self.leave(cpu);
