@@ -89,7 +89,12 @@ pub struct Figure {
 
 /// Sizes and ratios; times that are no price.
 const OTHERS: [(&str, Unit, &str, Needed); 12] = [
-    ("slice", Unit::Time, "How long a task may run while others wait for its CPU.", Needed::Always),
+    (
+        "slice",
+        Unit::Time,
+        "How long a task may run while others wait for its CPU: the shortest slice of CFS, the base slice of EEVDF.",
+        Needed::Always,
+    ),
     (
         "tick",
         Unit::Time,

@@ -123,7 +123,8 @@ fn run(placement: HugePlacement, home: Home, nodes: u16, shattered: &[u16]) -> F
     );
     assert_eq!(results.outcome, Outcome::Completed);
     let [huge, base, compactions, swapped] =
-        ["thp_fault_alloc", "thp_fault_fallback", "compact_stall", "pgsteal_direct"].map(|name| counter(&results, name));
+        ["thp_fault_alloc", "thp_fault_fallback", "compact_stall", "pgsteal_direct"]
+            .map(|name| counter(&results, name));
     assert_eq!(huge + base, SLOTS, "{placement:?}: a slot is one or the other");
     Found { slots: slots.take(), huge, compacted: compactions > 0, swapped: swapped > 0 }
 }

@@ -53,8 +53,14 @@ pub(super) const WORLDS: [(&str, World); 44] = [
     ("large-requests", |policy| Seen::Text(engine::large_requests(policy))),
     ("reach", |policy| {
         let settings = [("vm.zone_reclaim_mode", "1")];
-        let machine =
-            machine_with(policy, &[64, 64, 64], |from, to| [10, 30, 40][from.abs_diff(to)], &[0, 2], Options::new(1), &settings);
+        let machine = machine_with(
+            policy,
+            &[64, 64, 64],
+            |from, to| [10, 30, 40][from.abs_diff(to)],
+            &[0, 2],
+            Options::new(1),
+            &settings,
+        );
         machine.run_program("near and far", targeted::near_and_far, |_| ()).into()
     }),
     ("large-cache", |policy| {
