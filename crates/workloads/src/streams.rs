@@ -40,7 +40,7 @@ pub fn drawn(key: u64, name: &str, end: u64) -> u64 {
 #[must_use]
 pub fn spread(seed: u64, name: &str, end: u64) -> u64 {
     let part = mix(hash(name)).wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    (u128::from(part) * u128::from(end) >> 64) as u64
+    ((u128::from(part) * u128::from(end)) >> 64) as u64
 }
 
 /// FNV-1a, 64 bits: the same on every platform (draft-eastlake-fnv).
