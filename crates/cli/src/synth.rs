@@ -15,6 +15,7 @@ use crate::waiting::Waiting;
 /// Makes up a machine and saves it.
 pub(crate) fn run(args: &SynthArgs) -> Result<(), Failure> {
     let target = Target::new(&args.output, false)?;
+    args.spec().check().map_err(|error| Failure::Usage(error.to_string()))?;
     Shortage::check(args.spec().memory(), available_memory())
         .map_err(|shortage| Failure::Usage(format!("--size: a machine of this size {shortage}")))?;
     let waiting = Waiting::new("making up memory");

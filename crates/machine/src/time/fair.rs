@@ -26,7 +26,7 @@ pub(crate) struct Entity {
     pub(crate) vruntime: i128,
     /// Virtual time at which its slice is used up. EEVDF alone.
     pub(crate) deadline: i128,
-    /// How far it is behind the average, while it is on no CPU and in no queue. EEVDF alone.
+    /// Distance behind the average, while it is on no CPU and in no queue. EEVDF alone.
     pub(crate) lag: i128,
 }
 

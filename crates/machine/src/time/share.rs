@@ -13,11 +13,11 @@ use crate::time::world::World;
 /// Why a task comes to a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It has never run.
+    /// The task has never run.
     New,
-    /// What it waited for has come.
+    /// The wait of the task is over.
     Woken,
-    /// It could run before, and had to make room or goes to another CPU.
+    /// The task could run before, and had to make room or goes to another CPU.
     Moved,
 }
 

@@ -199,7 +199,10 @@ pub enum SynthError {
 
 impl SynthSpec {
     /// Checks everything that does not depend on the layout of zones.
-    pub(super) fn check(&self) -> Result<(), SynthError> {
+    ///
+    /// # Errors
+    /// The first value that no machine can have.
+    pub fn check(&self) -> Result<(), SynthError> {
         if self.size < SIZE_MIN || self.size > SIZE_MAX || !self.size.get().is_multiple_of(SIZE_STEP.get()) {
             return Err(SynthError::Size(self.size));
         }
