@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::args::FidelityArgs;
 use crate::failure::{Failure, io_sentence};
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// A file of verdicts.
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &FidelityArgs) -> Result<(), Failure> {
     )?;
     let named = args.causes.as_deref().unwrap_or(Path::new("--causes"));
     let gaps = Gaps::new(&judged, &causes).map_err(|error| Failure::file(named, error))?;
-    print(&gaps.page(&args.origin))
+    if args.json { print_json(&gaps.list()) } else { print(&gaps.page(&args.origin)) }
 }
 
 fn text(path: &Path) -> Result<String, Failure> {

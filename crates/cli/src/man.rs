@@ -9,6 +9,7 @@ use clap_mangen::roff::{Roff, roman};
 use crate::args::{Cli, ManArgs};
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::output::print_json;
 
 /// Writes all pages into a directory.
 pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
@@ -16,7 +17,8 @@ pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
     write_pages(&root, "order9", &mut folder)?;
-    folder.finish().map(drop)
+    let written = folder.finish()?;
+    if args.json { print_json(&written) } else { Ok(()) }
 }
 
 /// Pages of `command` and of the commands below, `name` with their words being joined by `-`.

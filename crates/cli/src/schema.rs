@@ -1,7 +1,7 @@
 //! `order9 schema`: the form of everything that the command prints or writes as JSON, made of the types that are written.
 
 use order9_lab::reproduce::Reproduction;
-use order9_lab::{Changed, machines};
+use order9_lab::{Changed, GapList, machines};
 use order9_policy::{Diff, List, Show};
 use order9_record::Manifest;
 use order9_report::{facts, inspect};
@@ -34,12 +34,15 @@ const FORMS: &[Form] = &[
     form::<facts::Facts<'_>>("capture", "facts of the snapshot that was written"),
     form::<order9_calibrate::Tables>("calibrate", "measurements of a kernel, prices that follow, and sums of prices"),
     form::<compare::Json<'_>>("compare", "tables of stored runs, and verdicts on a claim"),
+    form::<Vec<String>>("doc", "names of all subjects, or the texts about one"),
     form::<Written>("export", "files of another tool that were written"),
+    form::<GapList<'_>>("fidelity", "every quantity outside its goal, with its cause"),
     form::<inspect::Report<'_>>("inspect", "an inspection: huge pages, bounds of compaction, obstacles, settings"),
     form::<Vec<kernels::Json<'_>>>("kernels fetch", "kernels that the cache has now"),
     form::<Vec<kernels::Json<'_>>>("kernels list", "kernels that can be had, and those of the cache"),
     form::<machines::List>("machines list", "the built-in machines"),
     form::<machines::Show>("machines show", "a machine: every figure with its source"),
+    form::<Written>("man", "the manual pages that were written"),
     form::<Changed>("plot", "counters and operations of a stored run that changed"),
     form::<Diff>("policies diff", "switches that differ between two policies"),
     form::<List>("policies list", "the built-in policies"),

@@ -40,7 +40,7 @@ pub use claims::judge_claim;
 pub use days::{Day, days, days_text};
 pub use error::PlanError;
 pub use export::{MAP_RELEASE, write_map};
-pub use fidelity::{Causes, CausesError, Fidelity, Gaps, Goal, Judged, Sides, Verdict, fidelity};
+pub use fidelity::{Causes, CausesError, Fidelity, GapList, Gaps, Goal, Judged, Sides, Verdict, fidelity};
 pub use inputs::{asked, live_inputs};
 pub use meanings::{counter_meaning, counter_names};
 pub use notes::notes;

@@ -227,4 +227,7 @@ pub(crate) struct FidelityArgs {
     /// Sentences on when and where the experiments ran.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) origin: String,
+    /// Print every quantity outside its goal as JSON.
+    #[arg(long, conflicts_with = "origin")]
+    pub(crate) json: bool,
 }

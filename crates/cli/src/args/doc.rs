@@ -9,6 +9,9 @@ pub(crate) struct DocArgs {
     /// The subject; without one, all are named.
     #[arg(value_name = "TOPIC")]
     pub(crate) topic: Vec<String>,
+    /// Print the names of all subjects, or the texts about one, as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const EXAMPLES: &str = "\

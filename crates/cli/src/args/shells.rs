@@ -28,6 +28,9 @@ pub(crate) struct ManArgs {
     /// The directory to write, new or empty.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
+    /// Print the names and lengths of the pages as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const MAN: &str = "\

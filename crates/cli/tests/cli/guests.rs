@@ -97,6 +97,8 @@ fn a_validation_is_judged_again_without_the_kernel() {
     assert_eq!(verdicts(), first);
     hold("validate", &serde_json::from_str(&ran.stdout).expect("JSON"));
     hold("fidelity.json", &serde_json::from_str(&first).expect("JSON"));
+    let gaps = order9_line("fidelity {}/out/fidelity.json --json", folder.path()).success();
+    hold("fidelity", &serde_json::from_str(&gaps).expect("JSON"));
     let other = what.replace("64M", "32M");
     let ran = order9_line(&format!("{other} --again {{}}/out"), folder.path());
     let difference = "these runs differ from what is asked for in: workload or its parameters";

@@ -64,6 +64,9 @@ fn listings_and_facts_keep_to_their_schemas() {
         hold_printed("inspect", "inspect {}", path);
     }
     for (name, line) in [
+        ("doc", "doc"),
+        ("doc", "doc pageblock"),
+        ("man", "man -o {}/man"),
         ("kernels list", "kernels list"),
         ("machines list", "machines list"),
         ("machines show", "machines show xeon-2s"),

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::table::number;
@@ -81,6 +82,31 @@ struct Gap<'a> {
     severity: f64,
 }
 
+/// The same as the page, for programs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GapList<'a> {
+    /// Quantities that were judged.
+    judged: usize,
+    /// Quantities that are good enough.
+    good: usize,
+    /// Quantities outside their goal: those with a cause first, the worst first in each.
+    gaps: Vec<ListedGap<'a>>,
+}
+
+/// A quantity outside its goal.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedGap<'a> {
+    experiment: &'a str,
+    kernel: &'a str,
+    /// Title of the cause; absent where nobody has found one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a str>,
+    /// Distance from the real median in goals.
+    times_the_goal: f64,
+    #[serde(flatten)]
+    of: &'a Judged,
+}
+
 /// All experiments, and their gaps by cause.
 pub struct Gaps<'a> {
     judged: &'a [Fidelity],
@@ -119,10 +145,33 @@ impl<'a> Gaps<'a> {
         self.unexplained.len()
     }
 
+    /// All gaps as a list.
+    #[must_use]
+    pub fn list(&self) -> GapList<'_> {
+        let (judged, good) = self.score();
+        let listed = |cause, gap: &Gap<'a>| ListedGap {
+            experiment: &gap.of.experiment,
+            kernel: &gap.of.kernel,
+            cause,
+            times_the_goal: gap.severity,
+            of: gap.row,
+        };
+        let explained = self
+            .explained
+            .iter()
+            .flat_map(|(cause, gaps)| gaps.iter().map(|gap| listed(Some(cause.title.as_str()), gap)));
+        GapList { judged, good, gaps: explained.chain(self.unexplained.iter().map(|gap| listed(None, gap))).collect() }
+    }
+
+    /// Quantities that were judged, and those that are good enough.
+    fn score(&self) -> (usize, usize) {
+        self.judged.iter().map(Fidelity::score).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+    }
+
     /// The page, as Markdown; `origin` says when and where the experiments ran.
     #[must_use]
     pub fn page(&self, origin: &str) -> String {
-        let (all, good) = self.judged.iter().map(Fidelity::score).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        let (all, good) = self.score();
         let share = if all == 0 { 0.0 } else { 100.0 * good as f64 / all as f64 };
         let mut page = format!(
             "# Where the lab differs from real kernels\n\n{origin}\n\n\

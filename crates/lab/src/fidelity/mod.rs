@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tables::results;
 
-pub use gaps::{Causes, CausesError, Gaps};
+pub use gaps::{Causes, CausesError, GapList, Gaps};
 
 /// Distance from the real median at which the lab is still good enough.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
