@@ -82,7 +82,7 @@ struct Gap<'a> {
     severity: f64,
 }
 
-/// The same as the page, for programs.
+/// Gaps of all experiments, for programs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GapList<'a> {
     /// Quantities that were judged.
