@@ -1,6 +1,5 @@
 //! The tables of verdicts in docs/results.md and docs/results/*.md are those of docs/results/results.json, which is the
-//! `reproduce.json` of a reproduction at full size. What was measured earlier, by hand, stands in docs/results/earlier.toml and
-//! is marked so in every table.
+//! `reproduce.json` of a reproduction at full size.
 //!
 //! After a new reproduction: `UPDATE_GOLDEN=1 cargo test -p order9-lab --test claims documents`, then read the difference.
 
@@ -8,29 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use order9_lab::reproduce::{Causes, Judged, Reproduction, Size, Table, claim_table};
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Earlier {
-    #[serde(default)]
-    earlier: Vec<Count>,
-}
-
-/// Statements of a claim that held when it was measured by hand.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Count {
-    claim: String,
-    hold: usize,
-    of: usize,
-}
-
-/// Source of the verdicts on a claim.
-enum Source<'a> {
-    Results(&'a Judged),
-    Earlier(&'a Count),
-}
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -45,53 +21,33 @@ fn results() -> Reproduction {
     results.expect("docs/results/results.json is a reproduction").with_causes(&Causes::built_in())
 }
 
-fn earlier() -> Vec<Count> {
-    toml::from_str::<Earlier>(&read(&docs().join("results/earlier.toml"))).expect("docs/results/earlier.toml").earlier
-}
-
-/// The source of a claim: one, and not both.
-fn source<'a>(claim: &str, results: &'a Reproduction, earlier: &'a [Count]) -> Source<'a> {
-    let judged = results.claims.iter().find(|of| of.claim == claim);
-    match (judged, earlier.iter().find(|of| of.claim == claim)) {
-        (Some(judged), None) => Source::Results(judged),
-        (None, Some(count)) => Source::Earlier(count),
-        (Some(_), Some(_)) => {
-            panic!("{claim} stands in docs/results/results.json and in earlier.toml: take it out there")
-        }
-        (None, None) => panic!("{claim} stands neither in docs/results/results.json nor in earlier.toml"),
-    }
+/// The verdicts on a claim.
+fn verdicts<'a>(claim: &str, results: &'a Reproduction) -> &'a Judged {
+    let found = results.claims.iter().find(|of| of.claim == claim);
+    found.unwrap_or_else(|| panic!("{claim} is not in docs/results/results.json"))
 }
 
 /// A row for each claim.
-fn overview(results: &Reproduction, earlier: &[Count]) -> String {
-    let mut text =
-        "| experiment | claim | published | statements that hold | from |\n|---|---|---|---|---|\n".to_owned();
+fn overview(results: &Reproduction) -> String {
+    let mut text = "| experiment | claim | published | statements that hold |\n|---|---|---|---|\n".to_owned();
     let table = Table::built_in();
     for entry in &table.experiments {
         for of in &entry.claims {
-            let (headline, hold, all, from) = match source(&of.claim, results, earlier) {
-                Source::Results(of) => (of.headline.clone(), of.score().hold, of.score().all(), "results.json"),
-                Source::Earlier(count) => (headline(&of.claim), count.hold, count.of, "earlier, by hand"),
-            };
+            let of = verdicts(&of.claim, results);
             let input = if entry.input { ", an input of the model" } else { "" };
-            let (title, page, claim) = (&entry.title, &entry.page, &of.claim);
-            text +=
-                &format!("| [{title}](results/{page}) | `{claim}`{input} | {headline} | {hold} of {all} | {from} |\n");
+            let (title, page, claim, headline) = (&entry.title, &entry.page, &of.claim, &of.headline);
+            let (hold, all) = (of.score().hold, of.score().all());
+            text += &format!("| [{title}](results/{page}) | `{claim}`{input} | {headline} | {hold} of {all} |\n");
         }
     }
     for not in &table.not_judged {
-        text += &format!("| none | `{}` | {} | not judged: {} | |\n", not.claim, headline(&not.claim), not.why);
+        text += &format!("| none | `{}` | {} | not judged: {} |\n", not.claim, headline(&not.claim), not.why);
     }
-    let of_results = results.score();
-    let (hold, all) = earlier
-        .iter()
-        .fold((of_results.hold, of_results.all()), |(hold, all), count| (hold + count.hold, all + count.of));
-    let inputs = results.inputs();
+    let (of_results, inputs) = (results.score(), results.inputs());
     text + &format!(
-        "\n{hold} of {all} statements hold, {} of {} of them from results.json. Statements about what the model is given are not among \
-         them; of these {} of {} hold.\n",
+        "\n{} of {} statements hold. Statements about what the model is given are not among them; of these {} of {} hold.\n",
         of_results.hold,
-        of_results.all(),
+        of_results.hold + of_results.fail,
         inputs.hold,
         inputs.all()
     )
@@ -100,17 +56,6 @@ fn overview(results: &Reproduction, earlier: &[Count]) -> String {
 fn headline(claim: &str) -> String {
     let claims = order9_lab::reproduce::claims();
     claims.into_iter().find(|of| of.id == claim).expect("a claim").headline
-}
-
-/// The part of a page about a claim.
-fn part(claim: &str, results: &Reproduction, earlier: &[Count]) -> String {
-    match source(claim, results, earlier) {
-        Source::Results(of) => claim_table(of),
-        Source::Earlier(Count { hold, of, .. }) => format!(
-            "`{claim}`: {hold} of {of} statements held when this page was measured by hand. `order9 reproduce {claim}` gives \
-             every verdict.\n"
-        ),
-    }
 }
 
 /// The text with every generated part as it should be: between `<!-- reproduce: NAME -->` and `<!-- end -->`.
@@ -129,7 +74,7 @@ fn regenerated(text: &str, made: impl Fn(&str) -> String) -> String {
 
 #[test]
 fn tables_of_verdicts_are_those_of_the_results() {
-    let (results, earlier) = (results(), earlier());
+    let results = results();
     let mut pages: Vec<PathBuf> = fs::read_dir(docs().join("results")).unwrap().map(|of| of.unwrap().path()).collect();
     pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
     pages.sort();
@@ -138,8 +83,8 @@ fn tables_of_verdicts_are_those_of_the_results() {
     for path in pages {
         let text = read(&path);
         let made = |name: &str| match name {
-            "overview" => overview(&results, &earlier),
-            claim => part(claim, &results, &earlier),
+            "overview" => overview(&results),
+            claim => claim_table(verdicts(claim, &results)),
         };
         let expected = regenerated(&text, made);
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -164,7 +109,9 @@ fn tables_of_verdicts_are_those_of_the_results() {
 fn results_are_of_full_size_and_every_cause_explains_a_statement() {
     let results = results();
     assert_eq!(results.size, Size::Full);
-    assert!(results.claims.iter().all(|claim| claim.why.is_none()), "claims that were not judged are no results");
+    let table = Table::built_in();
+    let is_judged = |claim: &Judged| claim.why.is_none() || table.not_judged.iter().any(|not| not.claim == claim.claim);
+    assert!(results.claims.iter().all(is_judged), "every claim that runs can judge was judged");
     let idle = Causes::built_in().idle(&results);
     assert!(idle.is_empty(), "claims/reproduce/causes.toml explains statements that hold: {idle:#?}");
 }
