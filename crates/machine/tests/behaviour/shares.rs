@@ -1,4 +1,4 @@
-//! Who gets a CPU under the scheduler of which release, and who preempts whom.
+//! CPU time under the scheduler of each release, and preemption by tasks that wake.
 
 use order9_machine::time::{Class, Config, Executor, TaskSpec};
 use order9_mm::policy::{Preempt, Scheduler};
@@ -6,7 +6,7 @@ use order9_units::NodeId;
 
 use crate::{Log, daemon, ns, spawn};
 
-/// One CPU whose slices are 100 ns, or, with a tick, end at multiples of it.
+/// A machine with one CPU. Its slices are 100 ns, or end at multiples of the tick where there is one.
 fn machine(scheduler: Scheduler, preempt: Preempt, tick: Option<u64>) -> Executor {
     let mut config = Config::new(vec![NodeId(0)], 7);
     (config.slice, config.tick) = (ns(100), tick.map(ns));

@@ -191,7 +191,7 @@ impl Naive<'_> {
         used_up || !protected && self.best(cpu, &self.members(cpu)) == Some(woken)
     }
 
-    /// Whose turn it is, with the task that runs.
+    /// The task whose turn it is, the one that runs among them.
     pub(super) fn turn(&mut self, cpu: usize) -> usize {
         let task = self.cpus[cpu].current.expect("it is busy");
         self.begin_anew(task);
