@@ -6,6 +6,7 @@
 
 mod calibration;
 mod console;
+mod cpu_lists;
 mod maps;
 mod mounts;
 mod port;

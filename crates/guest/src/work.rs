@@ -11,7 +11,7 @@ use order9_live::{
 };
 
 use crate::console::say;
-use crate::{calibration, maps, port, storage};
+use crate::{calibration, cpu_lists, maps, port, storage};
 
 /// Argument with which this file is a program.
 pub(crate) const PROGRAM: &str = "program";
@@ -36,7 +36,7 @@ pub(crate) fn serve() -> Result<(), String> {
                 tell(&mut port, &FromGuest::Facts(facts))?;
             }
             ToGuest::Map(name) => {
-                let sent = maps::send(&name, |piece| write_frame(&mut port, piece));
+                let sent = cpu_lists::kept_short(|| maps::send(&name, |piece| write_frame(&mut port, piece)));
                 sent.map_err(|error| error.to_string())?;
             }
             ToGuest::Calibrate(rounds) => tell(&mut port, &FromGuest::Calibrated(calibration::measure(rounds)))?,

@@ -1,15 +1,17 @@
 //! Guesses every pageblock's migratetype: Linux tells how many blocks of each type a zone has, but not which.
 //!
 //! Blocks are ranked by what they hold, and types are handed out so that the counts are met. What a block holds is good
-//! evidence, since the allocator groups by type, but no proof: types change only when a block is stolen or claimed.
+//! evidence, since the allocator groups by type, but no proof: types change only when a block is stolen or claimed. Free
+//! parts of a block are better evidence where the kernel says how many free blocks of each order a type has: a block whose parts
+//! the lists of a type do not have is of another type.
 //! Used by the census to estimate which slab is reclaimable and where compaction may put pages, and by importers.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use order9_units::Migratetype;
+use order9_units::{Migratetype, Order};
 
-use crate::census::{BlockState, BlockSummary};
+use crate::census::{BlockState, BlockSummary, FreeBlocks};
 use crate::classify::FrameClass;
 
 /// A zone's pageblock types, as inferred.
@@ -23,11 +25,20 @@ pub struct Inferred {
     pub typed: u64,
 }
 
+/// Free blocks of a zone: those of each pageblock, and those on the lists of each type (/proc/pagetypeinfo; none where nobody read it).
+#[derive(Clone, Copy, Debug)]
+pub struct FreeLists<'a> {
+    /// Free blocks of each pageblock.
+    pub of_blocks: &'a [FreeBlocks],
+    /// Free blocks by type and order.
+    pub by_type: &'a BTreeMap<Migratetype, [u64; Order::COUNT]>,
+}
+
 /// Assigns types to a zone's blocks so that `counts` (blocks by type, from /proc/pagetypeinfo) are met as far as there
 /// are blocks; what is left is Movable. Without counts a block is Unmovable where kernel pages hold most of its used
 /// frames.
 #[must_use]
-pub fn infer_types(blocks: &[BlockSummary], counts: &BTreeMap<Migratetype, u64>) -> Inferred {
+pub fn infer_types(blocks: &[BlockSummary], counts: &BTreeMap<Migratetype, u64>, free: FreeLists<'_>) -> Inferred {
     let mut types = vec![Migratetype::Movable; blocks.len()];
     let typed: Vec<usize> = (0..blocks.len()).filter(|&i| has_type(&blocks[i])).collect();
     if counts.is_empty() {
@@ -35,7 +46,7 @@ pub fn infer_types(blocks: &[BlockSummary], counts: &BTreeMap<Migratetype, u64>)
             types[i] = Migratetype::Unmovable;
         }
     } else {
-        hand_out(blocks, counts, typed.clone(), &mut types);
+        hand_out(blocks, counts, free, typed.clone(), &mut types);
     }
     let contradicted = typed.iter().filter(|&&i| Content::of(&blocks[i]).contradicts(types[i])).count() as u64;
     Inferred { types, contradicted, typed: typed.len() as u64 }
@@ -45,27 +56,141 @@ pub fn infer_types(blocks: &[BlockSummary], counts: &BTreeMap<Migratetype, u64>)
 fn hand_out(
     blocks: &[BlockSummary],
     counts: &BTreeMap<Migratetype, u64>,
+    free: FreeLists<'_>,
     mut left: Vec<usize>,
     types: &mut [Migratetype],
 ) {
     let content = |i: usize| Content::of(&blocks[i]);
     let count = |mt| counts.get(&mt).map_or(0, |&n| usize::try_from(n).unwrap_or(usize::MAX));
-    let mut give = |chosen: Vec<usize>, mt| chosen.into_iter().for_each(|i| types[i] = mt);
+    let give = |chosen: Vec<usize>, mt, types: &mut [Migratetype]| chosen.into_iter().for_each(|i| types[i] = mt);
 
-    // Kernel memory lives in Unmovable and Reclaimable blocks; of these, the ones with slab and little else are Reclaimable.
-    let (unmovable, reclaimable) = (count(Migratetype::Unmovable), count(Migratetype::Reclaimable));
+    // Kernel memory lives in Unmovable and Reclaimable blocks.
+    let mut kernel = Kernel::new(count(Migratetype::Unmovable), count(Migratetype::Reclaimable), free.by_type);
+    let whole = kernel.take_whole(free.of_blocks, &left);
+    whole.into_iter().for_each(|(i, mt)| types[i] = mt);
+    left.retain(|&i| types[i] == Migratetype::Movable);
     left.sort_by_key(|&i| (Reverse(content(i).kernel()), content(i).movable, i));
-    let mut kernel = take(&mut left, unmovable.saturating_add(reclaimable));
-    kernel.sort_by_key(|&i| (Reverse(i32::from(content(i).slab) - i32::from(content(i).other_kernel)), i));
-    give(take(&mut kernel, reclaimable), Migratetype::Reclaimable);
-    give(kernel, Migratetype::Unmovable);
+    let mut either = Vec::new();
+    let mut misfits = Vec::new();
+    let mut ranked = left.into_iter();
+    while kernel.wanted() > either.len()
+        && let Some(i) = ranked.next()
+    {
+        match kernel.fit(&free.of_blocks[i]) {
+            Fit::Either => either.push(i),
+            Fit::Of(mt) => types[i] = mt,
+            Fit::Neither => misfits.push(i),
+        }
+    }
+    // Where both types had room for a block's parts, only one may have now.
+    either.retain(|&i| match kernel.fit(&free.of_blocks[i]) {
+        Fit::Either => true,
+        Fit::Of(mt) => {
+            types[i] = mt;
+            false
+        }
+        Fit::Neither => {
+            misfits.push(i);
+            false
+        }
+    });
+    let missing = kernel.wanted() - either.len();
+    either.extend(take(&mut misfits, missing));
+    // Of these, the ones with slab and little else are Reclaimable.
+    either.sort_by_key(|&i| (Reverse(i32::from(content(i).slab) - i32::from(content(i).other_kernel)), i));
+    give(take(&mut either, kernel.lists[1].wanted), Migratetype::Reclaimable, types);
+    give(either, Migratetype::Unmovable, types);
 
     // The atomic reserve is meant to stay free; contiguous areas hold user pages and usually lie high.
+    let mut left: Vec<usize> = misfits.into_iter().chain(ranked).collect();
     left.sort_by_key(|&i| (Reverse(blocks[i].free()), i));
-    give(take(&mut left, count(Migratetype::HighAtomic)), Migratetype::HighAtomic);
+    give(take(&mut left, count(Migratetype::HighAtomic)), Migratetype::HighAtomic, types);
     left.sort_by_key(|&i| (content(i).kernel(), Reverse(i)));
-    give(take(&mut left, count(Migratetype::Cma)), Migratetype::Cma);
-    give(take(&mut left, count(Migratetype::Isolate)), Migratetype::Isolate);
+    give(take(&mut left, count(Migratetype::Cma)), Migratetype::Cma, types);
+    give(take(&mut left, count(Migratetype::Isolate)), Migratetype::Isolate, types);
+}
+
+/// Blocks and free blocks of a type that have not been found yet.
+struct Wanted {
+    mt: Migratetype,
+    wanted: usize,
+    /// Free blocks by order; less than none where pageblocks had more. Nothing where nobody knows.
+    free: Option<[i64; Order::COUNT]>,
+}
+
+impl Wanted {
+    /// Pages by which the lists come nearer to what is known of them, if a pageblock with these free blocks is of the type.
+    fn gain(&self, parts: &FreeBlocks) -> i64 {
+        let Some(free) = &self.free else { return 0 };
+        let gains = free.iter().zip(parts).enumerate();
+        gains.map(|(order, (&free, &parts))| (free.abs() - (free - i64::from(parts)).abs()) << order).sum()
+    }
+
+    fn take(&mut self, parts: &FreeBlocks) -> Migratetype {
+        self.wanted -= 1;
+        self.free.iter_mut().flatten().zip(parts).for_each(|(free, &parts)| *free -= i64::from(parts));
+        self.mt
+    }
+}
+
+/// What is still to be found of kernel memory: the types Unmovable and Reclaimable.
+struct Kernel {
+    lists: [Wanted; 2],
+}
+
+/// The types that a pageblock can be of by its free parts.
+enum Fit {
+    Either,
+    Of(Migratetype),
+    Neither,
+}
+
+impl Kernel {
+    fn new(unmovable: usize, reclaimable: usize, by_type: &BTreeMap<Migratetype, [u64; Order::COUNT]>) -> Self {
+        let list = |mt, wanted| {
+            let known = by_type.get(&mt).map(|free| free.map(u64::cast_signed));
+            Wanted { mt, wanted, free: if by_type.is_empty() { None } else { Some(known.unwrap_or_default()) } }
+        };
+        Self { lists: [list(Migratetype::Unmovable, unmovable), list(Migratetype::Reclaimable, reclaimable)] }
+    }
+
+    fn wanted(&self) -> usize {
+        self.lists.iter().fold(0, |sum, list| sum.saturating_add(list.wanted))
+    }
+
+    /// Takes free pageblocks, the lowest first: nothing tells one from another.
+    fn take_whole(&mut self, of_blocks: &[FreeBlocks], among: &[usize]) -> Vec<(usize, Migratetype)> {
+        let mut taken = Vec::new();
+        let mut whole = |order: Order| {
+            let free = among.iter().copied().filter(move |&i| of_blocks[i][order.index()] > 0);
+            let mut free = free.peekable();
+            for list in &mut self.lists {
+                let pageblocks = order.pages().get() as usize / Order::PAGEBLOCK.pages().get() as usize;
+                while list.wanted >= pageblocks
+                    && list.free.is_some_and(|free| free[order.index()] > 0)
+                    && let Some(i) = free.next()
+                {
+                    taken.extend((i..i + pageblocks).map(|i| (i, list.take(&of_blocks[i]))));
+                }
+            }
+        };
+        Order::PAGEBLOCK.to(Order::MAX).for_each(&mut whole);
+        taken
+    }
+
+    /// Takes a pageblock with these free blocks, if they tell its type.
+    fn fit(&mut self, parts: &FreeBlocks) -> Fit {
+        if self.lists[0].free.is_none() || parts.iter().all(|&parts| parts == 0) {
+            return Fit::Either;
+        }
+        let gains = self.lists.each_ref().map(|list| if list.wanted > 0 { list.gain(parts) } else { i64::MIN });
+        match gains[0].cmp(&gains[1]) {
+            _ if gains.iter().all(|&gain| gain < 0) => Fit::Neither,
+            Ordering::Equal => Fit::Either,
+            Ordering::Greater => Fit::Of(self.lists[0].take(parts)),
+            Ordering::Less => Fit::Of(self.lists[1].take(parts)),
+        }
+    }
 }
 
 /// Removes and returns the first `n`, or all.
@@ -131,6 +256,47 @@ mod tests {
         BlockSummary::new(counts)
     }
 
+    /// Types by contents and counts alone.
+    fn infer(blocks: &[BlockSummary], counts: &BTreeMap<Migratetype, u64>) -> Inferred {
+        let of_blocks = vec![FreeBlocks::default(); blocks.len()];
+        infer_types(blocks, counts, FreeLists { of_blocks: &of_blocks, by_type: &BTreeMap::new() })
+    }
+
+    #[test]
+    fn free_parts_tell_blocks_of_kernel_memory_from_others() {
+        use Migratetype::{Movable, Reclaimable, Unmovable};
+        let parts = |of: &[(usize, u16)]| {
+            let mut parts = FreeBlocks::default();
+            of.iter().for_each(|&(order, n)| parts[order] = n);
+            parts
+        };
+        let (blocks, of_blocks): (Vec<_>, Vec<_>) = [
+            (block(&[(FrameClass::Unknown, 512)]), parts(&[])),
+            (block(&[(FrameClass::Unknown, 300), (FrameClass::Anon, 84)]), parts(&[(7, 1)])),
+            (block(&[(FrameClass::Slab, 494), (FrameClass::Unknown, 8)]), parts(&[(3, 1), (1, 1)])),
+            (block(&[(FrameClass::Unknown, 356), (FrameClass::Slab, 148)]), parts(&[(3, 1)])),
+            (block(&[]), parts(&[(9, 1)])),
+            (block(&[(FrameClass::Anon, 512)]), parts(&[])),
+            (block(&[]), parts(&[(10, 1)])),
+            (block(&[]), parts(&[])),
+        ]
+        .into_iter()
+        .unzip();
+        let list = |of: &[(usize, u16)]| parts(of).map(u64::from);
+        let by_type = [
+            (Unmovable, list(&[(1, 1), (3, 1), (10, 1)])),
+            (Reclaimable, list(&[(3, 1), (9, 1)])),
+            (Movable, list(&[(7, 1)])),
+        ];
+        let counts = [(Unmovable, 4), (Reclaimable, 2), (Movable, 2)].into();
+        let lists = FreeLists { of_blocks: &of_blocks, by_type: &by_type.into() };
+        let types = infer_types(&blocks, &counts, lists).types;
+        let expected = [Unmovable, Movable, Unmovable, Reclaimable, Reclaimable, Movable, Unmovable, Unmovable];
+        assert_eq!(types, expected);
+        let by_contents = infer(&blocks, &counts).types;
+        assert_ne!(by_contents[1], Movable, "contents alone do not tell");
+    }
+
     #[test]
     fn contents_decide_and_counts_are_met() {
         use Migratetype::{HighAtomic, Movable, Reclaimable, Unmovable};
@@ -143,12 +309,12 @@ mod tests {
             BlockSummary::ABSENT,
         ];
         let counts = [(Unmovable, 1), (Reclaimable, 1), (HighAtomic, 1), (Movable, 2)].into();
-        let inferred = infer_types(&blocks, &counts);
+        let inferred = infer(&blocks, &counts);
         assert_eq!(inferred.types, [Movable, Reclaimable, Unmovable, HighAtomic, Movable, Movable]);
         assert_eq!((inferred.contradicted, inferred.typed), (0, 5));
         let more = [(Unmovable, 2), (Reclaimable, 1), (Movable, 2)].into();
-        assert_eq!(infer_types(&blocks, &more).contradicted, 1);
-        let unknown = infer_types(&blocks, &BTreeMap::new());
+        assert_eq!(infer(&blocks, &more).contradicted, 1);
+        let unknown = infer(&blocks, &BTreeMap::new());
         assert_eq!(unknown.types, [Movable, Unmovable, Unmovable, Movable, Movable, Movable]);
     }
 
@@ -157,10 +323,17 @@ mod tests {
         fn counts_are_met_wherever_there_are_blocks(
             slab in prop::collection::vec(0_u16..=512, 0..40),
             counts in prop::array::uniform6(0_u64..12),
+            free in prop::collection::vec((0..Migratetype::ALL.len(), 0..Order::COUNT, 0_u64..9), 0..12),
         ) {
             let blocks: Vec<_> = slab.iter().map(|&frames| block(&[(FrameClass::Slab, frames)])).collect();
             let counts: BTreeMap<_, _> = Migratetype::ALL.into_iter().zip(counts).collect();
-            let types = infer_types(&blocks, &counts).types;
+            let parts = |frames: u16| std::array::from_fn(|order| if order < 10 { (512 - frames) >> order & 1 } else { 0 });
+            let of_blocks: Vec<FreeBlocks> = slab.into_iter().map(parts).collect();
+            let mut by_type = BTreeMap::<_, [u64; Order::COUNT]>::new();
+            for (mt, order, n) in free {
+                by_type.entry(Migratetype::ALL[mt]).or_default()[order] += n;
+            }
+            let types = infer_types(&blocks, &counts, FreeLists { of_blocks: &of_blocks, by_type: &by_type }).types;
             let wanted: u64 = counts.values().sum();
             for (mt, &n) in counts.iter().filter(|&(&mt, _)| mt != Migratetype::Movable) {
                 let got = types.iter().filter(|&&given| given == *mt).count() as u64;

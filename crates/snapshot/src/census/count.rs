@@ -2,7 +2,7 @@
 
 use order9_units::{Order, PAGEBLOCK_PAGES};
 
-use super::BlockSummary;
+use super::{BlockSummary, FreeBlocks};
 use crate::classify::{FrameClass, Layout, Piece, Token};
 
 const PAGEBLOCK: usize = PAGEBLOCK_PAGES.get() as usize;
@@ -13,8 +13,8 @@ const WORDS: usize = PAGEBLOCK / 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) blocks: Vec<BlockSummary>,
-    /// Free blocks by order, as the bitmap of free frames implies them; a pair of free pageblocks counts as two.
-    pub(super) free_blocks: [u64; Order::COUNT],
+    /// Free blocks by order of each pageblock, as the bitmap of free frames implies them; a pair of free pageblocks counts as two.
+    pub(super) free_blocks: Vec<FreeBlocks>,
     pub(super) movable_in_folios: u64,
 }
 
@@ -29,19 +29,21 @@ impl Counted {
                 self.movable_in_folios += movable_in_folios(block);
                 BlockSummary::new(count_classes(block))
             };
+            let mut free_blocks = FreeBlocks::default();
             if summary.free() as usize == PAGEBLOCK {
-                self.free_blocks[Order::PAGEBLOCK.index()] += 1;
+                free_blocks[Order::PAGEBLOCK.index()] = 1;
             } else if summary.free() > 0 {
-                count_free_blocks(&free_bitmap(block), &mut self.free_blocks);
+                count_free_blocks(&free_bitmap(block), &mut free_blocks);
             }
             self.blocks.push(summary);
+            self.free_blocks.push(free_blocks);
         }
     }
 
     /// Appends what the pieces above hold.
     pub(super) fn append(&mut self, mut above: Self) {
         self.blocks.append(&mut above.blocks);
-        self.free_blocks.iter_mut().zip(above.free_blocks).for_each(|(sum, n)| *sum += n);
+        self.free_blocks.append(&mut above.free_blocks);
         self.movable_in_folios += above.movable_in_folios;
     }
 }
@@ -98,11 +100,11 @@ const ALIGNED: [u64; 6] = [
 
 /// Adds the buddy blocks of a pageblock that is not free as a whole: at every order, the free aligned ranges less those
 /// that pair up to the next order. Bit `i` of a level says that the range of frames from `i` on is free.
-fn count_free_blocks(bitmap: &[u64; WORDS], counts: &mut [u64; Order::COUNT]) {
+fn count_free_blocks(bitmap: &[u64; WORDS], counts: &mut FreeBlocks) {
     let mut level = *bitmap;
     let mut ranges = ones(&level);
     let mut count = |order: usize, pairs: u64| {
-        counts[order] += ranges - 2 * pairs;
+        counts[order] = (ranges - 2 * pairs) as u16;
         ranges = pairs;
     };
     for (order, aligned) in ALIGNED.into_iter().enumerate() {
@@ -158,9 +160,9 @@ mod tests {
         #[test]
         fn bitmaps_give_the_same_blocks_as_runs(mut free in any_bitmap()) {
             free[300] = false;
-            let mut counts = [0; Order::COUNT];
+            let mut counts = FreeBlocks::default();
             count_free_blocks(&free_bitmap(&block_of(&free)), &mut counts);
-            prop_assert_eq!(counts, free_blocks_by_runs(&free));
+            prop_assert_eq!(counts.map(u64::from), free_blocks_by_runs(&free));
         }
 
         #[test]

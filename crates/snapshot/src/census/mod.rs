@@ -14,7 +14,7 @@ use std::num::NonZero;
 use order9_units::{Migratetype, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use crate::classify::{FrameClass, Layout, LayoutError, Piece};
-use crate::infer::infer_types;
+use crate::infer::{FreeLists, infer_types};
 use crate::{Snapshot, ZoneInfo};
 
 pub use block::{BlockState, BlockSummary};
@@ -28,6 +28,9 @@ pub struct Census {
     /// Contradictions between the map and the kernel's counters, one sentence each.
     pub problems: Vec<String>,
 }
+
+/// Free blocks of a pageblock by order. Two free pageblocks that are buddies are one block of the largest order, which the lower has.
+pub type FreeBlocks = [u16; Order::COUNT];
 
 /// Counts of the pageblocks of one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,12 +113,16 @@ impl ZoneCensus {
             types: Vec::new(),
             types_are_inferred: snapshot.block_types.is_none(),
             blocks_against_type: 0,
-            free_blocks: counted.free_blocks,
+            free_blocks: [0; Order::COUNT],
             movable_in_large_folios: Pages::new(counted.movable_in_folios),
             on_cpu_lists: Pages::ZERO,
             blocks: counted.blocks,
         };
-        zone.pair_up_pageblocks(first);
+        let mut free_blocks = counted.free_blocks;
+        zone.pair_up_pageblocks(first, &mut free_blocks);
+        for (order, sum) in zone.free_blocks.iter_mut().enumerate() {
+            *sum = free_blocks.iter().map(|blocks| u64::from(blocks[order])).sum();
+        }
         // Before types are inferred: free pages say nothing of a block's type.
         zone.on_cpu_lists = pcp::mark(&mut zone.blocks, info.pcp.iter().map(|pcp| pcp.count).sum());
         match &snapshot.block_types {
@@ -125,7 +132,8 @@ impl ZoneCensus {
                 zone.types = known.take(zone.blocks.len()).collect();
             }
             None => {
-                let inferred = infer_types(&zone.blocks, &info.block_counts);
+                let lists = FreeLists { of_blocks: &free_blocks, by_type: &info.free_by_type };
+                let inferred = infer_types(&zone.blocks, &info.block_counts, lists);
                 zone.blocks_against_type = inferred.contradicted;
                 zone.types = inferred.types;
             }
@@ -153,12 +161,15 @@ impl ZoneCensus {
     }
 
     /// Two free pageblocks that are buddies form one block of the largest order.
-    fn pair_up_pageblocks(&mut self, first: Pfn) {
-        let aligned = self.blocks.get(usize::from(!first.is_aligned(Order::MAX))..).unwrap_or_default();
+    fn pair_up_pageblocks(&self, first: Pfn, free_blocks: &mut [FreeBlocks]) {
+        let from = usize::from(!first.is_aligned(Order::MAX)).min(self.blocks.len());
         let is_free = |block: &BlockSummary| block.state() == BlockState::Free;
-        let pairs = aligned.chunks_exact(2).filter(|pair| pair.iter().all(is_free)).count() as u64;
-        self.free_blocks[Order::PAGEBLOCK.index()] -= 2 * pairs;
-        self.free_blocks[Order::MAX.index()] += pairs;
+        for (pair, blocks) in self.blocks[from..].chunks_exact(2).zip(free_blocks[from..].chunks_exact_mut(2)) {
+            if pair.iter().all(is_free) {
+                blocks.fill(FreeBlocks::default());
+                blocks[0][Order::MAX.index()] = 1;
+            }
+        }
     }
 
     /// Compares the map with the zone's counters.

@@ -1,0 +1,55 @@
+//! Per-CPU lists of free pages, kept short while a map of memory is made.
+//!
+//! No flag of a frame says that it is on such a list. From 6.7 on they hold thousands of pages after boot, and whoever reads the map has to
+//! guess which frames these are, of which type. A fraction too small for any zone makes four batches the limit of each list
+//! (`vm.percpu_pagelist_high_fraction`, 5.14+), and pages that are freed then push out what is beyond.
+
+use std::fs;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Where the size of the lists is set. Older kernels keep them short.
+const FRACTION: &str = "/proc/sys/vm/percpu_pagelist_high_fraction";
+/// A part of a zone that is less than the least that the kernel keeps.
+const SMALLEST: &str = "1000000";
+/// A file in memory, whose pages are freed with it.
+const SCRATCH: &str = "/scratch";
+/// Pages of the file, and how often it is written: a list gives back at least a batch, 63 pages, for each page that comes to a full one.
+const PAGES: usize = 64;
+const ROUNDS: usize = 16;
+
+/// Does `work` while the lists are short.
+pub(crate) fn kept_short<T>(work: impl FnOnce() -> T) -> T {
+    let is_set = fs::write(FRACTION, SMALLEST).is_ok();
+    if is_set {
+        on_each_cpu(push_out);
+    }
+    let done = work();
+    if is_set {
+        // The kernel has taken another value a moment ago.
+        let _ = fs::write(FRACTION, "0");
+    }
+    done
+}
+
+/// Frees pages until the lists of this CPU are as short as they are to be.
+fn push_out() {
+    for _ in 0..ROUNDS {
+        // A guest whose memory is full has short lists.
+        let _ = fs::write(SCRATCH, [0; PAGES << 12]);
+        let _ = fs::remove_file(SCRATCH);
+    }
+}
+
+fn on_each_cpu(mut work: impl FnMut()) {
+    let Ok(all) = sched_getaffinity(None) else { return };
+    for cpu in (0..CpuSet::MAX_CPU).filter(|&cpu| all.is_set(cpu)) {
+        let mut one = CpuSet::new();
+        one.set(cpu);
+        if sched_setaffinity(None, &one).is_ok() {
+            work();
+        }
+    }
+    // It was allowed before.
+    let _ = sched_setaffinity(None, &all);
+}
