@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use miniz_oxide::deflate::compress_to_vec;
 use order9_live::FromGuest;
 
+use crate::cpu_lists;
+
 /// Files, and directories with all that is below them. What a kernel does not have is left out.
-const FILES: [&str; 24] = [
-    "/proc/zoneinfo",
+const SETTINGS: [&str; 19] = [
     "/proc/vmstat",
     "/proc/meminfo",
-    "/proc/buddyinfo",
-    "/proc/pagetypeinfo",
     "/proc/iomem",
     "/proc/cmdline",
     "/proc/uptime",
@@ -31,9 +30,11 @@ const FILES: [&str; 24] = [
     "/sys/devices/system/memory",
     "/sys/block/zram0/disksize",
     "/proc/swaps",
-    "/proc/kpageflags",
-    "/proc/kpagecount",
 ];
+
+/// Files that say where pages are.
+const PAGES: [&str; 5] =
+    ["/proc/zoneinfo", "/proc/buddyinfo", "/proc/pagetypeinfo", "/proc/kpageflags", "/proc/kpagecount"];
 
 /// Depth of directories below those that are named.
 const DEPTH: usize = 4;
@@ -42,14 +43,30 @@ const PIECE: usize = 256 << 10;
 /// The fastest level of compression: maps repeat themselves.
 const LEVEL: u8 = 1;
 
+/// Per-CPU lists of free pages while a map is made.
+#[derive(Clone, Copy)]
+pub(crate) enum Lists {
+    /// As the program that runs has made them.
+    AsTheyAre,
+    /// [Kept short](cpu_lists::kept_short).
+    Short,
+}
+
 /// Sends all of them.
-pub(crate) fn send(snapshot: &str, mut to: impl FnMut(&FromGuest) -> io::Result<()>) -> io::Result<()> {
-    let mut paths = Vec::new();
-    FILES.iter().for_each(|path| list(Path::new(path), DEPTH, &mut paths));
-    for path in paths {
-        send_file(snapshot, &path, &mut to)?;
-    }
+pub(crate) fn send(snapshot: &str, lists: Lists, mut to: impl FnMut(&FromGuest) -> io::Result<()>) -> io::Result<()> {
+    send_files(snapshot, &SETTINGS, &mut to)?;
+    let mut pages = || send_files(snapshot, &PAGES, &mut to);
+    match lists {
+        Lists::AsTheyAre => pages(),
+        Lists::Short => cpu_lists::kept_short(pages),
+    }?;
     to(&FromGuest::MapEnds { snapshot: snapshot.to_owned() })
+}
+
+fn send_files(snapshot: &str, files: &[&str], to: &mut impl FnMut(&FromGuest) -> io::Result<()>) -> io::Result<()> {
+    let mut paths = Vec::new();
+    files.iter().for_each(|path| list(Path::new(path), DEPTH, &mut paths));
+    paths.into_iter().try_for_each(|path| send_file(snapshot, &path, to))
 }
 
 /// The regular files at and below `path`.

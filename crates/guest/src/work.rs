@@ -11,7 +11,8 @@ use order9_live::{
 };
 
 use crate::console::say;
-use crate::{calibration, cpu_lists, maps, port, storage};
+use crate::maps::Lists;
+use crate::{calibration, maps, port, storage};
 
 /// Argument with which this file is a program.
 pub(crate) const PROGRAM: &str = "program";
@@ -36,7 +37,7 @@ pub(crate) fn serve() -> Result<(), String> {
                 tell(&mut port, &FromGuest::Facts(facts))?;
             }
             ToGuest::Map(name) => {
-                let sent = cpu_lists::kept_short(|| maps::send(&name, |piece| write_frame(&mut port, piece)));
+                let sent = maps::send(&name, Lists::Short, |piece| write_frame(&mut port, piece));
                 sent.map_err(|error| error.to_string())?;
             }
             ToGuest::Calibrate(rounds) => tell(&mut port, &FromGuest::Calibrated(calibration::measure(rounds)))?,
@@ -82,7 +83,7 @@ impl Witness for Answers<'_> {
     }
 
     fn snapshot(&mut self, name: &str) {
-        if let Err(error) = maps::send(name, |piece| write_frame(&mut *self.port, piece)) {
+        if let Err(error) = maps::send(name, Lists::AsTheyAre, |piece| write_frame(&mut *self.port, piece)) {
             say(&format!("the snapshot {name}: {error}"));
         }
     }
