@@ -66,43 +66,16 @@ fn hand_out(
 
     // Kernel memory lives in Unmovable and Reclaimable blocks.
     let mut kernel = Kernel::new(count(Migratetype::Unmovable), count(Migratetype::Reclaimable), free.by_type);
-    let whole = kernel.take_whole(free.of_blocks, &left);
-    whole.into_iter().for_each(|(i, mt)| types[i] = mt);
+    kernel.take_whole(free.of_blocks, &left).into_iter().for_each(|(i, mt)| types[i] = mt);
     left.retain(|&i| types[i] == Migratetype::Movable);
     left.sort_by_key(|&i| (Reverse(content(i).kernel()), content(i).movable, i));
-    let mut either = Vec::new();
-    let mut misfits = Vec::new();
-    let mut ranked = left.into_iter();
-    while kernel.wanted() > either.len()
-        && let Some(i) = ranked.next()
-    {
-        match kernel.fit(&free.of_blocks[i]) {
-            Fit::Either => either.push(i),
-            Fit::Of(mt) => types[i] = mt,
-            Fit::Neither => misfits.push(i),
-        }
-    }
-    // Where both types had room for a block's parts, only one may have now.
-    either.retain(|&i| match kernel.fit(&free.of_blocks[i]) {
-        Fit::Either => true,
-        Fit::Of(mt) => {
-            types[i] = mt;
-            false
-        }
-        Fit::Neither => {
-            misfits.push(i);
-            false
-        }
-    });
-    let missing = kernel.wanted() - either.len();
-    either.extend(take(&mut misfits, missing));
+    let (mut either, mut left) = kernel.take_fitting(free.of_blocks, left, types);
     // Of these, the ones with slab and little else are Reclaimable.
     either.sort_by_key(|&i| (Reverse(i32::from(content(i).slab) - i32::from(content(i).other_kernel)), i));
     give(take(&mut either, kernel.lists[1].wanted), Migratetype::Reclaimable, types);
     give(either, Migratetype::Unmovable, types);
 
     // The atomic reserve is meant to stay free; contiguous areas hold user pages and usually lie high.
-    let mut left: Vec<usize> = misfits.into_iter().chain(ranked).collect();
     left.sort_by_key(|&i| (Reverse(blocks[i].free()), i));
     give(take(&mut left, count(Migratetype::HighAtomic)), Migratetype::HighAtomic, types);
     left.sort_by_key(|&i| (content(i).kernel(), Reverse(i)));
@@ -176,6 +149,41 @@ impl Kernel {
         };
         Order::PAGEBLOCK.to(Order::MAX).for_each(&mut whole);
         taken
+    }
+
+    /// Goes through pageblocks, the likeliest first, and gives types to those whose free blocks tell. Returns pageblocks that can be of
+    /// either type, as many as are still wanted, and the others.
+    fn take_fitting(
+        &mut self,
+        of_blocks: &[FreeBlocks],
+        ranked: Vec<usize>,
+        types: &mut [Migratetype],
+    ) -> (Vec<usize>, Vec<usize>) {
+        let (mut either, mut misfits) = (Vec::new(), Vec::new());
+        let mut ranked = ranked.into_iter();
+        while self.wanted() > either.len()
+            && let Some(i) = ranked.next()
+        {
+            match self.fit(&of_blocks[i]) {
+                Fit::Either => either.push(i),
+                Fit::Of(mt) => types[i] = mt,
+                Fit::Neither => misfits.push(i),
+            }
+        }
+        // Where both types had room for the free blocks, only one may have now.
+        let mut left = Vec::new();
+        for i in std::mem::take(&mut either) {
+            match self.fit(&of_blocks[i]) {
+                Fit::Either => either.push(i),
+                Fit::Of(mt) => types[i] = mt,
+                Fit::Neither => left.push(i),
+            }
+        }
+        left.extend(misfits);
+        let missing = self.wanted() - either.len();
+        either.extend(take(&mut left, missing));
+        left.extend(ranked);
+        (either, left)
     }
 
     /// Takes a pageblock with these free blocks, if they tell its type.
