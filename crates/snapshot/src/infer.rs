@@ -106,7 +106,7 @@ impl Wanted {
     }
 }
 
-/// What is still to be found of kernel memory: the types Unmovable and Reclaimable.
+/// Kernel memory that is still to be found: the types Unmovable and Reclaimable.
 struct Kernel {
     lists: [Wanted; 2],
 }
