@@ -8,7 +8,7 @@ use std::fs;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Where the size of the lists is set. Older kernels keep them short.
+/// Setting of the size of the lists. Older kernels keep them short.
 const FRACTION: &str = "/proc/sys/vm/percpu_pagelist_high_fraction";
 /// A part of a zone that is less than the least that the kernel keeps.
 const SMALLEST: &str = "1000000";
