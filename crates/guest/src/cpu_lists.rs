@@ -14,21 +14,20 @@ const FRACTION: &str = "/proc/sys/vm/percpu_pagelist_high_fraction";
 const SMALLEST: &str = "1000000";
 /// A file in memory, whose pages are freed with it.
 const SCRATCH: &str = "/scratch";
-/// Pages of the file, and how often it is written: a list gives back at least a batch, 63 pages, for each page that comes to a full one.
+/// Pages of the file. For each page that comes to lists that are too long, these give back a batch at least.
 const PAGES: usize = 64;
+/// Number of times that the file is written and removed.
 const ROUNDS: usize = 16;
 
 /// Does `work` while the lists are short.
 pub(crate) fn kept_short<T>(work: impl FnOnce() -> T) -> T {
-    let is_set = fs::write(FRACTION, SMALLEST).is_ok();
-    if is_set {
+    let Ok(before) = fs::read_to_string(FRACTION) else { return work() };
+    if fs::write(FRACTION, SMALLEST).is_ok() {
         on_each_cpu(push_out);
     }
     let done = work();
-    if is_set {
-        // The kernel has taken another value a moment ago.
-        let _ = fs::write(FRACTION, "0");
-    }
+    // The kernel had this value before.
+    let _ = fs::write(FRACTION, before);
     done
 }
 
@@ -36,7 +35,7 @@ pub(crate) fn kept_short<T>(work: impl FnOnce() -> T) -> T {
 fn push_out() {
     for _ in 0..ROUNDS {
         // A guest whose memory is full has short lists.
-        let _ = fs::write(SCRATCH, [0; PAGES << 12]);
+        let _ = fs::write(SCRATCH, vec![0; PAGES << 12]);
         let _ = fs::remove_file(SCRATCH);
     }
 }

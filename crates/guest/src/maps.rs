@@ -9,10 +9,9 @@ use order9_live::FromGuest;
 
 use crate::cpu_lists;
 
-/// Files, and directories with all that is below them. What a kernel does not have is left out.
-const SETTINGS: [&str; 19] = [
-    "/proc/vmstat",
-    "/proc/meminfo",
+/// Files that say what machine and what settings there are, and directories with all that is below them. What a kernel does not have is
+/// left out.
+const SETTINGS: [&str; 17] = [
     "/proc/iomem",
     "/proc/cmdline",
     "/proc/uptime",
@@ -32,9 +31,16 @@ const SETTINGS: [&str; 19] = [
     "/proc/swaps",
 ];
 
-/// Files that say where pages are.
-const PAGES: [&str; 5] =
-    ["/proc/zoneinfo", "/proc/buddyinfo", "/proc/pagetypeinfo", "/proc/kpageflags", "/proc/kpagecount"];
+/// Files that say where pages are, and how many.
+const PAGES: [&str; 7] = [
+    "/proc/zoneinfo",
+    "/proc/vmstat",
+    "/proc/meminfo",
+    "/proc/buddyinfo",
+    "/proc/pagetypeinfo",
+    "/proc/kpageflags",
+    "/proc/kpagecount",
+];
 
 /// Depth of directories below those that are named.
 const DEPTH: usize = 4;
