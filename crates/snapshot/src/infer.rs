@@ -87,21 +87,20 @@ fn hand_out(
 struct Wanted {
     mt: Migratetype,
     wanted: usize,
-    /// Free blocks by order; less than none where pageblocks had more. Nothing where nobody knows.
-    free: Option<[i64; Order::COUNT]>,
+    /// Free blocks by order; less than none where pageblocks had more.
+    free: [i64; Order::COUNT],
 }
 
 impl Wanted {
     /// Pages by which the lists come nearer to what is known of them, if a pageblock with these free blocks is of the type.
     fn gain(&self, parts: &FreeBlocks) -> i64 {
-        let Some(free) = &self.free else { return 0 };
-        let gains = free.iter().zip(parts).enumerate();
+        let gains = self.free.iter().zip(parts).enumerate();
         gains.map(|(order, (&free, &parts))| (free.abs() - (free - i64::from(parts)).abs()) << order).sum()
     }
 
     fn take(&mut self, parts: &FreeBlocks) -> Migratetype {
         self.wanted -= 1;
-        self.free.iter_mut().flatten().zip(parts).for_each(|(free, &parts)| *free -= i64::from(parts));
+        self.free.iter_mut().zip(parts).for_each(|(free, &parts)| *free -= i64::from(parts));
         self.mt
     }
 }
@@ -109,6 +108,8 @@ impl Wanted {
 /// Kernel memory that is still to be found: the types Unmovable and Reclaimable.
 struct Kernel {
     lists: [Wanted; 2],
+    /// Whether anybody knows how many free blocks a type has.
+    knows_free_blocks: bool,
 }
 
 /// The types that a pageblock can be of by its free parts.
@@ -120,11 +121,13 @@ enum Fit {
 
 impl Kernel {
     fn new(unmovable: usize, reclaimable: usize, by_type: &BTreeMap<Migratetype, [u64; Order::COUNT]>) -> Self {
-        let list = |mt, wanted| {
-            let known = by_type.get(&mt).map(|free| free.map(u64::cast_signed));
-            Wanted { mt, wanted, free: if by_type.is_empty() { None } else { Some(known.unwrap_or_default()) } }
+        let list = |mt, wanted| Wanted {
+            mt,
+            wanted,
+            free: by_type.get(&mt).copied().unwrap_or_default().map(u64::cast_signed),
         };
-        Self { lists: [list(Migratetype::Unmovable, unmovable), list(Migratetype::Reclaimable, reclaimable)] }
+        let lists = [list(Migratetype::Unmovable, unmovable), list(Migratetype::Reclaimable, reclaimable)];
+        Self { lists, knows_free_blocks: !by_type.is_empty() }
     }
 
     fn wanted(&self) -> usize {
@@ -134,20 +137,18 @@ impl Kernel {
     /// Takes free pageblocks, the lowest first: nothing tells one from another.
     fn take_whole(&mut self, of_blocks: &[FreeBlocks], among: &[usize]) -> Vec<(usize, Migratetype)> {
         let mut taken = Vec::new();
-        let mut whole = |order: Order| {
-            let free = among.iter().copied().filter(move |&i| of_blocks[i][order.index()] > 0);
-            let mut free = free.peekable();
+        for order in Order::PAGEBLOCK.to(Order::MAX) {
+            let pageblocks = 1 << (order.get() - Order::PAGEBLOCK.get());
+            let mut whole = among.iter().copied().filter(|&i| of_blocks[i][order.index()] > 0);
             for list in &mut self.lists {
-                let pageblocks = order.pages().get() as usize / Order::PAGEBLOCK.pages().get() as usize;
                 while list.wanted >= pageblocks
-                    && list.free.is_some_and(|free| free[order.index()] > 0)
-                    && let Some(i) = free.next()
+                    && list.free[order.index()] > 0
+                    && let Some(i) = whole.next()
                 {
                     taken.extend((i..i + pageblocks).map(|i| (i, list.take(&of_blocks[i]))));
                 }
             }
-        };
-        Order::PAGEBLOCK.to(Order::MAX).for_each(&mut whole);
+        }
         taken
     }
 
@@ -188,7 +189,7 @@ impl Kernel {
 
     /// Takes a pageblock with these free blocks, if they tell its type.
     fn fit(&mut self, parts: &FreeBlocks) -> Fit {
-        if self.lists[0].free.is_none() || parts.iter().all(|&parts| parts == 0) {
+        if !self.knows_free_blocks || parts.iter().all(|&parts| parts == 0) {
             return Fit::Either;
         }
         let gains = self.lists.each_ref().map(|list| if list.wanted > 0 { list.gain(parts) } else { i64::MIN });

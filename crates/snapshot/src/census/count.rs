@@ -29,14 +29,12 @@ impl Counted {
                 self.movable_in_folios += movable_in_folios(block);
                 BlockSummary::new(count_classes(block))
             };
-            let mut free_blocks = FreeBlocks::default();
-            if summary.free() as usize == PAGEBLOCK {
-                free_blocks[Order::PAGEBLOCK.index()] = 1;
-            } else if summary.free() > 0 {
-                count_free_blocks(&free_bitmap(block), &mut free_blocks);
-            }
+            self.free_blocks.push(match usize::from(summary.free()) {
+                0 => FreeBlocks::default(),
+                PAGEBLOCK => WHOLE,
+                _ => free_blocks(&free_bitmap(block)),
+            });
             self.blocks.push(summary);
-            self.free_blocks.push(free_blocks);
         }
     }
 
@@ -98,9 +96,17 @@ const ALIGNED: [u64; 6] = [
     0x0000_0000_0000_0001,
 ];
 
-/// Adds the buddy blocks of a pageblock that is not free as a whole: at every order, the free aligned ranges less those
+/// The free blocks of a pageblock that is free as a whole.
+const WHOLE: FreeBlocks = {
+    let mut blocks = [0; Order::COUNT];
+    blocks[Order::PAGEBLOCK.index()] = 1;
+    blocks
+};
+
+/// The buddy blocks of a pageblock that is not free as a whole: at every order, the free aligned ranges less those
 /// that pair up to the next order. Bit `i` of a level says that the range of frames from `i` on is free.
-fn count_free_blocks(bitmap: &[u64; WORDS], counts: &mut FreeBlocks) {
+fn free_blocks(bitmap: &[u64; WORDS]) -> FreeBlocks {
+    let mut counts = FreeBlocks::default();
     let mut level = *bitmap;
     let mut ranges = ones(&level);
     let mut count = |order: usize, pairs: u64| {
@@ -118,6 +124,7 @@ fn count_free_blocks(bitmap: &[u64; WORDS], counts: &mut FreeBlocks) {
         (0..length).for_each(|i| level[i] = level[2 * i] & level[2 * i + 1]);
         count(order, ones(&level[..length]));
     }
+    counts
 }
 
 fn ones(words: &[u64]) -> u64 {
@@ -160,8 +167,7 @@ mod tests {
         #[test]
         fn bitmaps_give_the_same_blocks_as_runs(mut free in any_bitmap()) {
             free[300] = false;
-            let mut counts = FreeBlocks::default();
-            count_free_blocks(&free_bitmap(&block_of(&free)), &mut counts);
+            let counts = free_blocks(&free_bitmap(&block_of(&free)));
             prop_assert_eq!(counts.map(u64::from), free_blocks_by_runs(&free));
         }
 
