@@ -2,11 +2,11 @@
 //!
 //! Blocks are ranked by what they hold, and types are handed out so that the counts are met. What a block holds is good
 //! evidence, since the allocator groups by type, but no proof: types change only when a block is stolen or claimed. Free
-//! parts of a block are better evidence where the kernel says how many free blocks of each order a type has: a block whose parts
-//! the lists of a type do not have is of another type.
+//! parts of a block say more where movable pages lie beside some of the kernel: a block whose parts are not on the lists of
+//! kernel memory is Movable.
 //! Used by the census to estimate which slab is reclaimable and where compaction may put pages, and by importers.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use order9_units::{Migratetype, Order};
@@ -62,144 +62,80 @@ fn hand_out(
 ) {
     let content = |i: usize| Content::of(&blocks[i]);
     let count = |mt| counts.get(&mt).map_or(0, |&n| usize::try_from(n).unwrap_or(usize::MAX));
-    let give = |chosen: Vec<usize>, mt, types: &mut [Migratetype]| chosen.into_iter().for_each(|i| types[i] = mt);
+    let mut give = |chosen: Vec<usize>, mt| chosen.into_iter().for_each(|i| types[i] = mt);
 
-    // Kernel memory lives in Unmovable and Reclaimable blocks.
-    let mut kernel = Kernel::new(count(Migratetype::Unmovable), count(Migratetype::Reclaimable), free.by_type);
-    kernel.take_whole(free.of_blocks, &left).into_iter().for_each(|(i, mt)| types[i] = mt);
-    left.retain(|&i| types[i] == Migratetype::Movable);
+    // Kernel memory lives in Unmovable and Reclaimable blocks; of these, the ones with slab and little else are Reclaimable.
+    let kernel = [Migratetype::Unmovable, Migratetype::Reclaimable];
+    let [mut unmovable, mut reclaimable] = kernel.map(count);
+    for (mt, wanted) in kernel.into_iter().zip([&mut unmovable, &mut reclaimable]) {
+        let whole = free.take_whole(mt, *wanted, &mut left);
+        *wanted -= whole.len();
+        give(whole, mt);
+    }
     left.sort_by_key(|&i| (Reverse(content(i).kernel()), content(i).movable, i));
-    let (mut either, mut left) = kernel.take_fitting(free.of_blocks, left, types);
-    // Of these, the ones with slab and little else are Reclaimable.
-    either.sort_by_key(|&i| (Reverse(i32::from(content(i).slab) - i32::from(content(i).other_kernel)), i));
-    give(take(&mut either, kernel.lists[1].wanted), Migratetype::Reclaimable, types);
-    give(either, Migratetype::Unmovable, types);
+    let holds_movable = |i: usize| content(i).movable > 0;
+    let mut kernel = free.take_fitting(unmovable.saturating_add(reclaimable), holds_movable, &mut left);
+    kernel.sort_by_key(|&i| (Reverse(i32::from(content(i).slab) - i32::from(content(i).other_kernel)), i));
+    give(take(&mut kernel, reclaimable), Migratetype::Reclaimable);
+    give(kernel, Migratetype::Unmovable);
 
     // The atomic reserve is meant to stay free; contiguous areas hold user pages and usually lie high.
     left.sort_by_key(|&i| (Reverse(blocks[i].free()), i));
-    give(take(&mut left, count(Migratetype::HighAtomic)), Migratetype::HighAtomic, types);
+    give(take(&mut left, count(Migratetype::HighAtomic)), Migratetype::HighAtomic);
     left.sort_by_key(|&i| (content(i).kernel(), Reverse(i)));
-    give(take(&mut left, count(Migratetype::Cma)), Migratetype::Cma, types);
-    give(take(&mut left, count(Migratetype::Isolate)), Migratetype::Isolate, types);
+    give(take(&mut left, count(Migratetype::Cma)), Migratetype::Cma);
+    give(take(&mut left, count(Migratetype::Isolate)), Migratetype::Isolate);
 }
 
-/// Blocks and free blocks of a type that have not been found yet.
-struct Wanted {
-    mt: Migratetype,
-    wanted: usize,
-    /// Free blocks by order; less than none where pageblocks had more.
-    free: [i64; Order::COUNT],
-}
-
-impl Wanted {
-    /// Pages by which the lists come nearer to what is known of them, if a pageblock with these free blocks is of the type.
-    fn gain(&self, parts: &FreeBlocks) -> i64 {
-        let gains = self.free.iter().zip(parts).enumerate();
-        gains.map(|(order, (&free, &parts))| (free.abs() - (free - i64::from(parts)).abs()) << order).sum()
-    }
-
-    fn take(&mut self, parts: &FreeBlocks) -> Migratetype {
-        self.wanted -= 1;
-        self.free.iter_mut().zip(parts).for_each(|(free, &parts)| *free -= i64::from(parts));
-        self.mt
-    }
-}
-
-/// Kernel memory that is still to be found: the types Unmovable and Reclaimable.
-struct Kernel {
-    lists: [Wanted; 2],
-    /// Whether anybody knows how many free blocks a type has.
-    knows_free_blocks: bool,
-}
-
-/// The types that a pageblock can be of by its free parts.
-enum Fit {
-    Either,
-    Of(Migratetype),
-    Neither,
-}
-
-impl Kernel {
-    fn new(unmovable: usize, reclaimable: usize, by_type: &BTreeMap<Migratetype, [u64; Order::COUNT]>) -> Self {
-        let list = |mt, wanted| Wanted {
-            mt,
-            wanted,
-            free: by_type.get(&mt).copied().unwrap_or_default().map(u64::cast_signed),
-        };
-        let lists = [list(Migratetype::Unmovable, unmovable), list(Migratetype::Reclaimable, reclaimable)];
-        Self { lists, knows_free_blocks: !by_type.is_empty() }
-    }
-
-    fn wanted(&self) -> usize {
-        self.lists.iter().fold(0, |sum, list| sum.saturating_add(list.wanted))
-    }
-
-    /// Takes free pageblocks, the lowest first: nothing tells one from another.
-    fn take_whole(&mut self, of_blocks: &[FreeBlocks], among: &[usize]) -> Vec<(usize, Migratetype)> {
-        let mut taken = Vec::new();
-        for order in Order::PAGEBLOCK.to(Order::MAX) {
-            let pageblocks = 1 << (order.get() - Order::PAGEBLOCK.get());
-            let mut whole = among.iter().copied().filter(|&i| of_blocks[i][order.index()] > 0);
-            for list in &mut self.lists {
-                while list.wanted >= pageblocks
-                    && list.free[order.index()] > 0
-                    && let Some(i) = whole.next()
+impl FreeLists<'_> {
+    /// Takes up to `wanted` free pageblocks, as many as lie on the lists of type `mt`, the lowest first: nothing tells one from another.
+    fn take_whole(&self, mt: Migratetype, wanted: usize, left: &mut Vec<usize>) -> Vec<usize> {
+        let mut listed = self.by_type.get(&mt).copied().unwrap_or_default();
+        let mut whole = Vec::new();
+        for &i in left.iter() {
+            for order in Order::PAGEBLOCK.to(Order::MAX) {
+                let pageblocks = 1 << (order.get() - Order::PAGEBLOCK.get());
+                if self.of_blocks[i][order.index()] > 0
+                    && listed[order.index()] > 0
+                    && whole.len() + pageblocks <= wanted
                 {
-                    taken.extend((i..i + pageblocks).map(|i| (i, list.take(&of_blocks[i]))));
+                    listed[order.index()] -= 1;
+                    whole.extend(i..i + pageblocks);
                 }
             }
         }
+        left.retain(|i| whole.binary_search(i).is_err());
+        whole
+    }
+
+    /// Takes the first `wanted` pageblocks for kernel memory, but those that hold movable pages only where the lists of its types come
+    /// nearer to what is known of them with the free parts of the block. Where these do not suffice, the others follow.
+    fn take_fitting(&self, wanted: usize, holds_movable: impl Fn(usize) -> bool, left: &mut Vec<usize>) -> Vec<usize> {
+        let mut missing = [0_i64; Order::COUNT];
+        for mt in [Migratetype::Unmovable, Migratetype::Reclaimable] {
+            let listed = self.by_type.get(&mt).into_iter().flatten();
+            missing.iter_mut().zip(listed).for_each(|(missing, &listed)| *missing += listed.cast_signed());
+        }
+        let mut taken = Vec::new();
+        left.retain(|&i| {
+            let rest: [i64; Order::COUNT] =
+                std::array::from_fn(|order| missing[order] - i64::from(self.of_blocks[i][order]));
+            let fits = self.by_type.is_empty() || !holds_movable(i) || distance(&rest) <= distance(&missing);
+            let takes = taken.len() < wanted && fits;
+            if takes {
+                missing = rest;
+                taken.push(i);
+            }
+            !takes
+        });
+        taken.extend(take(left, wanted - taken.len()));
         taken
     }
+}
 
-    /// Goes through pageblocks, the likeliest first, and gives types to those whose free blocks tell. Returns pageblocks that can be of
-    /// either type, as many as are still wanted, and the others.
-    fn take_fitting(
-        &mut self,
-        of_blocks: &[FreeBlocks],
-        ranked: Vec<usize>,
-        types: &mut [Migratetype],
-    ) -> (Vec<usize>, Vec<usize>) {
-        let (mut either, mut misfits) = (Vec::new(), Vec::new());
-        let mut ranked = ranked.into_iter();
-        while self.wanted() > either.len()
-            && let Some(i) = ranked.next()
-        {
-            match self.fit(&of_blocks[i]) {
-                Fit::Either => either.push(i),
-                Fit::Of(mt) => types[i] = mt,
-                Fit::Neither => misfits.push(i),
-            }
-        }
-        // Where both types had room for the free blocks, only one may have now.
-        let mut left = Vec::new();
-        for i in std::mem::take(&mut either) {
-            match self.fit(&of_blocks[i]) {
-                Fit::Either => either.push(i),
-                Fit::Of(mt) => types[i] = mt,
-                Fit::Neither => left.push(i),
-            }
-        }
-        left.extend(misfits);
-        let missing = self.wanted() - either.len();
-        either.extend(take(&mut left, missing));
-        left.extend(ranked);
-        (either, left)
-    }
-
-    /// Takes a pageblock with these free blocks, if they tell its type.
-    fn fit(&mut self, parts: &FreeBlocks) -> Fit {
-        if !self.knows_free_blocks || parts.iter().all(|&parts| parts == 0) {
-            return Fit::Either;
-        }
-        let gains = self.lists.each_ref().map(|list| if list.wanted > 0 { list.gain(parts) } else { i64::MIN });
-        match gains[0].cmp(&gains[1]) {
-            _ if gains.iter().all(|&gain| gain < 0) => Fit::Neither,
-            Ordering::Equal => Fit::Either,
-            Ordering::Greater => Fit::Of(self.lists[0].take(parts)),
-            Ordering::Less => Fit::Of(self.lists[1].take(parts)),
-        }
-    }
+/// Pages in free blocks by order that are too few or too many.
+fn distance(blocks: &[i64; Order::COUNT]) -> u64 {
+    blocks.iter().enumerate().map(|(order, blocks)| blocks.unsigned_abs() << order).sum()
 }
 
 /// Removes and returns the first `n`, or all.
@@ -283,6 +219,7 @@ mod tests {
             (block(&[(FrameClass::Unknown, 512)]), parts(&[])),
             (block(&[(FrameClass::Unknown, 300), (FrameClass::Anon, 84)]), parts(&[(7, 1)])),
             (block(&[(FrameClass::Slab, 494), (FrameClass::Unknown, 8)]), parts(&[(3, 1), (1, 1)])),
+            (block(&[(FrameClass::Unknown, 300), (FrameClass::Anon, 204)]), parts(&[(3, 1)])),
             (block(&[(FrameClass::Unknown, 356), (FrameClass::Slab, 148)]), parts(&[(3, 1)])),
             (block(&[]), parts(&[(9, 1)])),
             (block(&[(FrameClass::Anon, 512)]), parts(&[])),
@@ -293,14 +230,15 @@ mod tests {
         .unzip();
         let list = |of: &[(usize, u16)]| parts(of).map(u64::from);
         let by_type = [
-            (Unmovable, list(&[(1, 1), (3, 1), (10, 1)])),
-            (Reclaimable, list(&[(3, 1), (9, 1)])),
+            (Unmovable, list(&[(3, 2), (10, 1)])),
+            (Reclaimable, list(&[(1, 1), (3, 1), (9, 1)])),
             (Movable, list(&[(7, 1)])),
         ];
-        let counts = [(Unmovable, 4), (Reclaimable, 2), (Movable, 2)].into();
+        let counts = [(Unmovable, 5), (Reclaimable, 2), (Movable, 2)].into();
         let lists = FreeLists { of_blocks: &of_blocks, by_type: &by_type.into() };
         let types = infer_types(&blocks, &counts, lists).types;
-        let expected = [Unmovable, Movable, Unmovable, Reclaimable, Reclaimable, Movable, Unmovable, Unmovable];
+        let expected =
+            [Unmovable, Movable, Reclaimable, Unmovable, Unmovable, Reclaimable, Movable, Unmovable, Unmovable];
         assert_eq!(types, expected);
         let by_contents = infer(&blocks, &counts).types;
         assert_ne!(by_contents[1], Movable, "contents alone do not tell");
