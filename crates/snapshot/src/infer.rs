@@ -2,8 +2,8 @@
 //!
 //! Blocks are ranked by what they hold, and types are handed out so that the counts are met. What a block holds is good
 //! evidence, since the allocator groups by type, but no proof: types change only when a block is stolen or claimed. Free
-//! parts of a block say more where movable pages lie beside some of the kernel: a block whose parts are not on the lists of
-//! kernel memory is Movable.
+//! parts of a block say more where movable pages lie beside some of the kernel, or no flag says that the kernel has any: a block whose
+//! parts are not on the lists of kernel memory is Movable.
 //! Used by the census to estimate which slab is reclaimable and where compaction may put pages, and by importers.
 
 use std::cmp::Reverse;
@@ -73,8 +73,10 @@ fn hand_out(
         give(whole, mt);
     }
     left.sort_by_key(|&i| (Reverse(content(i).kernel()), content(i).movable, i));
-    let holds_movable = |i: usize| content(i).movable > 0;
-    let mut kernel = free.take_fitting(unmovable.saturating_add(reclaimable), holds_movable, &mut left);
+    // Frames without a flag may be free pages on per-CPU lists.
+    let is_marked = |i: usize| content(i).slab + blocks[i].count(FrameClass::PageTable) > 0;
+    let is_in_doubt = |i: usize| content(i).movable > 0 || !is_marked(i);
+    let mut kernel = free.take_fitting(unmovable.saturating_add(reclaimable), is_in_doubt, &mut left);
     kernel.sort_by_key(|&i| (Reverse(i32::from(content(i).slab) - i32::from(content(i).other_kernel)), i));
     give(take(&mut kernel, reclaimable), Migratetype::Reclaimable);
     give(kernel, Migratetype::Unmovable);
@@ -108,9 +110,9 @@ impl FreeLists<'_> {
         whole
     }
 
-    /// Takes the first `wanted` pageblocks for kernel memory, but those that hold movable pages only where the lists of its types come
-    /// nearer to what is known of them with the free parts of the block. Where these do not suffice, the others follow.
-    fn take_fitting(&self, wanted: usize, holds_movable: impl Fn(usize) -> bool, left: &mut Vec<usize>) -> Vec<usize> {
+    /// Takes the first `wanted` pageblocks for kernel memory, but those in doubt only where what is known of the lists of its types is no
+    /// farther with the free parts of the block than without them. Where these do not suffice, the others follow.
+    fn take_fitting(&self, wanted: usize, is_in_doubt: impl Fn(usize) -> bool, left: &mut Vec<usize>) -> Vec<usize> {
         let mut missing = [0_i64; Order::COUNT];
         for mt in [Migratetype::Unmovable, Migratetype::Reclaimable] {
             let listed = self.by_type.get(&mt).into_iter().flatten();
@@ -120,7 +122,7 @@ impl FreeLists<'_> {
         left.retain(|&i| {
             let rest: [i64; Order::COUNT] =
                 std::array::from_fn(|order| missing[order] - i64::from(self.of_blocks[i][order]));
-            let fits = self.by_type.is_empty() || !holds_movable(i) || distance(&rest) <= distance(&missing);
+            let fits = self.by_type.is_empty() || !is_in_doubt(i) || distance(&rest) <= distance(&missing);
             let takes = taken.len() < wanted && fits;
             if takes {
                 missing = rest;
