@@ -91,7 +91,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             self.table.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
             self.work.pcp_hits += 1;
             if is_full || self.zones[zone.index()].keeps_lists_short() {
-                self.trim_pcp(zone, cpu);
+                self.trim_pcp(zone, cpu, n);
             }
             return;
         }

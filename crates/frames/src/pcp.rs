@@ -258,25 +258,36 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.count_in_run(idx, order, count, Class::of_used(word));
     }
 
-    /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists in turn.
+    /// Returns at least `pages` pages, or all there are, from the tails of the CPU's lists.
     pub fn drain_pcp(&mut self, zone: ZoneId, cpu: usize, pages: u64) {
+        self.drain_pcp_from(zone, cpu, pages, 0);
+    }
+
+    /// Returns at least `pages` pages, or all there are. From 5.18 on, each list gives all it has before the next one does, and list `first`
+    /// begins ("mm/page_alloc: drain the requested list first during bulk free", linux-mm, February 2022). Up to 5.17 each list in turn
+    /// gives one block.
+    pub(crate) fn drain_pcp_from(&mut self, zone: ZoneId, cpu: usize, pages: u64, first: usize) {
         self.lock_zone(zone);
         let pcp = self.pcps[self.pcp_at(zone, cpu)];
         let goal = pcp.count.saturating_sub(pages);
         let lists = self.policy.pcp.lists.count();
-        let mut n = 0;
+        let stays = self.policy.pcp.freed_list_first;
+        let mut n = if stays { first } else { 0 };
         let mut left = pcp.count;
         while left > goal {
             let mut batch = [Idx::default(); READ_TOGETHER];
             let mut len = 0;
             while left > goal && len < batch.len() {
-                if let Some(idx) = self.table.pop_tail(pcp.list(n)) {
+                let popped = self.table.pop_tail(pcp.list(n));
+                if let Some(idx) = popped {
                     let order = self.table.word(idx).order();
                     left -= order.pages().get();
                     batch[len] = idx;
                     len += 1;
                 }
-                n = (n + 1) % lists;
+                if popped.is_none() || !stays {
+                    n = (n + 1) % lists;
+                }
             }
             self.table.read_for_merges(&batch[..len]);
             batch[..len].iter().for_each(|&idx| self.drain_block(zone, idx));

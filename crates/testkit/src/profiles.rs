@@ -97,6 +97,7 @@ pub fn linux_6_1() -> Policy {
     let mut policy = linux_5_14();
     policy.frames.fallback.nofragment_spares_huge = true;
     policy.frames.pcp.lists = PcpLists::UpToCostly { huge_lists: 1 };
+    policy.frames.pcp.freed_list_first = true;
     policy.frames.merge_guards_all_types = true;
     policy
 }
@@ -126,7 +127,7 @@ pub fn linux_6_15() -> Policy {
 pub type Flip = (&'static str, fn(&mut Policy));
 
 /// Every switch with every value it can take, to be set in any profile.
-pub const FLIPS: [Flip; 45] = [
+pub const FLIPS: [Flip; 46] = [
     ("search_largest", |p| p.frames.fallback.search = FallbackSearch::LargestFirst),
     ("search_smallest", |p| p.frames.fallback.search = FallbackSearch::SmallestUnlessClaimable),
     ("search_claim_then_steal", |p| p.frames.fallback.search = FallbackSearch::ClaimThenSteal),
@@ -163,6 +164,7 @@ pub const FLIPS: [Flip; 45] = [
     ("pcp_low_mark", |p| p.frames.pcp.high = PcpHigh::LowMark),
     ("pcp_auto_tuned", |p| p.frames.pcp.high = PcpHigh::AutoTuned),
     ("pcp_batch_max_16", |p| p.frames.pcp.batch_max = 16),
+    ("pcp_freed_list_first", |p| p.frames.pcp.freed_list_first = true),
     ("pcp_current_type", |p| p.frames.pcp.keeps_cached_type = false),
     ("highatomic_limit_rounded", |p| p.frames.highatomic.limit_rounded = true),
     ("highatomic_free_part", |p| p.frames.highatomic.only_free_part_withheld = true),

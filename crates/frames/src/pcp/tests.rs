@@ -74,6 +74,24 @@ fn lists_give_pages_back_when_they_reach_their_high_mark_and_go_down_to_it_at_le
 }
 
 #[test]
+fn a_list_that_was_freed_to_gives_back_all_it_has_before_another_does_from_5_18_on() {
+    let left_of = |freed_list_first: bool| {
+        let mut policy = with_large_blocks();
+        policy.pcp.freed_list_first = freed_list_first;
+        let mut mm = builder(policy).boot();
+        mm.pcps[0].batch = 7;
+        refill(&mut mm, 0, Migratetype::Unmovable);
+        refill(&mut mm, 0, Migratetype::Movable);
+        assert_eq!(mm.pcps[0].count, 12, "six pages of each type");
+        let list = |mt| PcpLists::UpToCostly { huge_lists: 1 }.list_for(Order::ZERO, mt).expect("order 0 is cached");
+        mm.drain_pcp_from(ZoneId(0), 0, 8, list(Migratetype::Movable));
+        [Migratetype::Unmovable, Migratetype::Movable].map(|mt| mm.table.iter(mm.pcps[0].list(list(mt))).count())
+    };
+    assert_eq!(left_of(true), [4, 0]);
+    assert_eq!(left_of(false), [2, 2]);
+}
+
+#[test]
 fn a_refill_brings_a_batch_of_pages_and_at_least_two_blocks() {
     let cached = |order, batch| {
         let mut mm = builder(with_large_blocks()).boot();

@@ -135,9 +135,9 @@ impl Zone {
 }
 
 impl<W: Watch, S: Storage> Frames<W, S> {
-    /// Returns pages to the zone where a free has made the CPU's lists too long.
+    /// Returns pages to the zone where a free to list `freed` has made the CPU's lists too long.
     #[cold]
-    pub(crate) fn trim_pcp(&mut self, zone: ZoneId, cpu: usize) {
+    pub(crate) fn trim_pcp(&mut self, zone: ZoneId, cpu: usize, freed: usize) {
         let at = self.pcp_at(zone, cpu);
         let need = self.zones[zone.index()].need_of_lists();
         let pcp = &mut self.pcps[at];
@@ -156,7 +156,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         let Some(pages) = surplus else { return };
         // Large blocks come faster than batches go.
         let excess = pcp.count.saturating_sub(pcp.high);
-        self.drain_pcp(zone, cpu, pages.max(excess));
+        self.drain_pcp_from(zone, cpu, pages.max(excess), freed);
         let zone = &mut self.zones[zone.index()];
         zone.below_high &= zone.free <= zone.mark(Mark::High) + zone.lowmem_reserve[ZoneKind::Movable.index()];
     }

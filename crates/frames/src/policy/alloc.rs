@@ -56,6 +56,9 @@ pub struct PcpPolicy {
     pub high: PcpHigh,
     /// Ceiling of `batch` before scaling, in pages. 128 up to 4.18, 256 from 4.19 on.
     pub batch_max: u64,
+    /// Lists that are too long give back from one list to its end, then from the next, beginning with the one that a page was freed to; before
+    /// that, a block of each list in turn. 5.18+.
+    pub freed_list_first: bool,
     /// A page leaves with the type its pageblock had when it was freed, not the one it has now. Up to 6.9.
     pub keeps_cached_type: bool,
     /// Lists that follow the load lose an eighth of their size each second, and what they hold beyond. 6.7+.
@@ -112,6 +115,7 @@ impl Default for PcpPolicy {
             lists: PcpLists::BasePages,
             high: PcpHigh::SixBatches,
             batch_max: 256,
+            freed_list_first: false,
             keeps_cached_type: true,
             decay: false,
         }

@@ -216,6 +216,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         set: |policy, value| set_number(&mut policy.frames.pcp.batch_max, value),
     },
     flag!(
+        [frames] pcp.freed_list_first,
+        "Which of a CPU's lists give pages back to the zone",
+        off: "each of a CPU's lists in turn gives a block back to the zone", "up to 5.17",
+        on: "the per-CPU list that a page was freed to gives all its blocks back before the next list does", "5.18+"
+    ),
+    flag!(
         [frames] pcp.keeps_cached_type,
         "Whether a page leaves a per-CPU list with the type its pageblock had when it was freed",
         off: "a page leaves a per-CPU list with the type its pageblock has now", "6.10+",

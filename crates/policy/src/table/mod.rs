@@ -149,7 +149,7 @@ mod tests {
                 scale_factor, boost_factor, boost_skips_tiny_zones, wake_without_boost, atomic_ignores_boost,
                 min_free_kbytes_max, quick_test, reserve_rights
             },
-            pcp: PcpPolicy { lists, high, batch_max, keeps_cached_type, decay },
+            pcp: PcpPolicy { lists, high, batch_max, freed_list_first, keeps_cached_type, decay },
             highatomic: HighAtomicPolicy { limit_rounded, only_free_part_withheld };
             moved_blocks, merge_guards_all_types, cma_balance, fair_zone_batches;
         );

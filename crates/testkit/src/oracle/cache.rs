@@ -117,7 +117,7 @@ impl Oracle {
             return;
         }
         let excess = count.saturating_sub(self.zones[z].caches[cpu].high);
-        self.drain(z, cpu, pages.max(excess));
+        self.drain(z, cpu, pages.max(excess), list);
         let zone = &mut self.zones[z];
         if zone.free() > zone.high + zone.boost + zone.lowmem_reserve[ZoneKind::Movable.index()] {
             zone.below_high = false;
@@ -157,9 +157,21 @@ impl Oracle {
         pages.min(most)
     }
 
-    /// Returns blocks from the tails of the lists in turn until at least `pages` are back.
-    fn drain(&mut self, z: usize, cpu: usize, pages: u64) {
+    /// Returns blocks from the tails of the lists until at least `pages` are back: of the lists in turn, or of each list as long as it
+    /// lasts, from list `first` on.
+    fn drain(&mut self, z: usize, cpu: usize, pages: u64, first: usize) {
         let mut returned = 0;
+        if self.policy.frames.pcp.freed_list_first {
+            let lists = self.cache_lists();
+            for list in (first..lists).chain(0..first) {
+                while returned < pages
+                    && let Some(pfn) = self.zones[z].caches[cpu].lists[list].pop_back()
+                {
+                    returned += self.uncache(z, pfn);
+                }
+            }
+            return;
+        }
         while self.zones[z].caches[cpu].lists.iter().any(|list| !list.is_empty()) {
             for list in 0..self.cache_lists() {
                 if returned >= pages {
@@ -195,7 +207,7 @@ impl Oracle {
     pub fn drain_all(&mut self) {
         for z in 0..self.zones.len() {
             for cpu in 0..self.cpus.len() {
-                self.drain(z, cpu, u64::MAX);
+                self.drain(z, cpu, u64::MAX, 0);
             }
         }
     }
