@@ -9,6 +9,13 @@ use crate::spread::Spread;
 /// Source of the tick.
 const TICK: &str = "clock_getres(CLOCK_MONOTONIC_COARSE): the clock goes on with each timer interrupt.";
 
+/// Source of the slice, which nothing tells but a file of debugfs that each release has elsewhere.
+const SLICE_SOURCE: &str = "Linux' default of 0.75 ms times 1 + log2(CPUs), at most 8 of them";
+/// Slice of a machine with one CPU, in ns: 0.75 ms, of `min_granularity_ns` up to 6.5 and `base_slice_ns` since.
+const SLICE: u64 = 750_000;
+/// CPUs beyond which Linux' default slice does not grow.
+const SLICE_CPUS: u32 = 8;
+
 /// Columns of the file.
 const WIDTH: usize = 118;
 
@@ -33,6 +40,9 @@ impl Calibration {
         for (memory, cpus, distances) in &base.nodes {
             let _ = writeln!(text, "\n[[nodes]]\nmemory = \"{memory} MiB\"\ncpus = {cpus}\ndistances = {distances:?}");
         }
+        let cpus = base.nodes.iter().map(|(_, cpus, _)| cpus).sum::<u32>().max(1);
+        let slice = SLICE * u64::from(1 + cpus.min(SLICE_CPUS).ilog2());
+        let _ = writeln!(text, "\n[slice]\nns = {slice}\nsource = \"{SLICE_SOURCE}, for {cpus} CPUs.\"");
         if let Some(tick) = self.spread(|direct| direct.tick).filter(|tick| tick.median > 0.0) {
             let _ = writeln!(text, "\n[tick]\nns = {}\nsource = \"{TICK}\"", digits(tick.median));
         }
@@ -86,6 +96,10 @@ summary = \"a guest\"
 memory = \"2048 MiB\"
 cpus = 1
 distances = [10]
+
+[slice]
+ns = 750000
+source = \"Linux' default of 0.75 ms times 1 + log2(CPUs), at most 8 of them; CPUs here: 1.\"
 
 [tick]
 ns = 4000000
