@@ -44,7 +44,7 @@ fn spec(kernel: Option<PathBuf>) -> Option<GuestSpec> {
     let node = NodeShape { memory: Bytes::new(512 << 20), cpus: 1, distances: vec![10] };
     let shape = Shape { nodes: vec![node] };
     let (cmdline, storage) = (String::new(), Storage::default());
-    Some(GuestSpec { kernel, init, shape, storage, cmdline, silence: Duration::from_secs(180) })
+    Some(GuestSpec { kernel, init, shape, storage, cmdline, seed: 1, silence: Duration::from_secs(180) })
 }
 
 /// A kernel whose code starts with these bytes: just enough of a bzImage for QEMU to load and start it.

@@ -164,6 +164,10 @@ pub(crate) struct ValidateArgs {
     /// Number of real runs of each kernel.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) runs: u64,
+    /// Number of times that each kernel boots, each time into other memory. Runs of both sides are dealt out to these in turn. [default: once
+    /// for each run]
+    #[arg(long, value_name = "N", requires = "kernels", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) starts: Option<u64>,
     /// Number of runs of the lab. [default: three times as many]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3000))]
     pub(crate) lab_runs: Option<u64>,

@@ -11,16 +11,19 @@ use order9_record::{Experiment, Inputs, Run};
 use order9_snapshot::Snapshot;
 use order9_workloads::{Parameters, Value};
 
+use super::part::Part;
 use super::usage;
 use crate::args::ValidateArgs;
 use crate::failure::Failure;
 use crate::run::command;
 
-/// Plan of the same experiment for the lab, with the parameters of the real machine. With `alike` all runs start from the very same lists.
+/// Plan of the same experiment for the lab: those of its runs that are of `part`, with the parameters of the real machine. With `alike` all
+/// of them start from the very same lists.
 pub(super) fn plan(
     args: &ValidateArgs,
     plan: &LivePlan,
     parameters: &Parameters,
+    part: Part,
     start: &Path,
     alike: bool,
 ) -> Result<Plan, Failure> {
@@ -30,18 +33,17 @@ pub(super) fn plan(
     options.extend(args.prices.iter().map(|prices| ("--prices", prices.clone())));
     options.extend(parameters.iter().map(|(key, value)| ("--param", format!("{key}={}", text_of(value)))));
     options.extend(plan.settings.iter().map(|(name, value)| ("--set", format!("{name}={value}"))));
-    options.push(("--seeds", lab_runs(args).to_string()));
     for (option, text) in &options {
         named.argument(option, text).map_err(usage)?;
     }
     let Named::One(scenario) = named else { unreachable!("a workload is one experiment") };
     let plan = scenario.within(available_memory()).plan(command()).map_err(usage)?;
-    Ok(Plan { same_lists: alike, ..plan })
+    Ok(Plan { same_lists: alike, seeds: part.of(lab_runs(args)), ..plan })
 }
 
 /// Runs of the lab: more than real ones where nobody says how many, since they cost little, and their median is to be that of the lab
 /// and not of chance.
-fn lab_runs(args: &ValidateArgs) -> u64 {
+pub(super) fn lab_runs(args: &ValidateArgs) -> u64 {
     args.lab_runs.unwrap_or(args.runs * 3)
 }
 

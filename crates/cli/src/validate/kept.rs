@@ -11,6 +11,7 @@ use order9_snapshot::{Snapshot, format};
 use order9_workloads::Parameters;
 
 use super::about::About;
+use super::part::folder_of_start;
 use super::place::{ABOUT, REAL, START, folder_of};
 use super::{Referee, usage};
 use crate::failure::Failure;
@@ -20,8 +21,8 @@ pub(super) struct Kept {
     /// Folder with a folder for each experiment.
     folder: PathBuf,
     machine: Option<MachineSpec>,
-    /// The experiment that was started last, and its kernel.
-    current: Option<(PathBuf, About)>,
+    /// The folders of the experiment that was started last, one for each memory, and its kernel.
+    current: Option<(Vec<PathBuf>, About)>,
 }
 
 impl Kept {
@@ -38,8 +39,18 @@ impl Kept {
         Self { folder: folder.to_owned(), machine, current: None }
     }
 
-    fn current(&self) -> &(PathBuf, About) {
+    fn current(&self) -> &(Vec<PathBuf>, About) {
         self.current.as_ref().expect("an experiment was started")
+    }
+
+    /// The folders of an experiment that hold runs, one for each memory from which runs started.
+    fn folders(&self, experiment: &str) -> Vec<PathBuf> {
+        let folder = self.folder.join(folder_of(experiment));
+        let has_runs = |folder: &PathBuf| folder.join(ABOUT).exists();
+        if has_runs(&folder) {
+            return vec![folder];
+        }
+        (0..).map(|start| folder.join(folder_of_start(start))).take_while(has_runs).collect()
     }
 }
 
@@ -53,28 +64,31 @@ impl Referee for Kept {
     }
 
     fn has(&self, experiment: &str) -> bool {
-        self.folder.join(folder_of(experiment)).join(ABOUT).exists()
+        !self.folders(experiment).is_empty()
     }
 
     fn storage(&self) -> Option<&MachineSpec> {
         self.machine.as_ref()
     }
 
-    fn start(&mut self, experiment: &str) -> Result<Snapshot, Failure> {
-        let folder = self.folder.join(folder_of(experiment));
-        let path = folder.join(ABOUT);
+    fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure> {
+        let folders = self.folders(experiment);
+        let path = folders[0].join(ABOUT);
         let text = fs::read_to_string(&path).map_err(|error| Failure::file(&path, error))?;
         let about = serde_json::from_str(&text).map_err(|error| Failure::file(&path, error))?;
-        let path = folder.join(START);
-        let content = fs::read(&path).map_err(|error| Failure::file(&path, error))?;
-        let start = format::read(&content[..]).map_err(|error| Failure::file(&path, error))?;
-        self.current = Some((folder, about));
-        Ok(start)
+        let start = |folder: &PathBuf| {
+            let path = folder.join(START);
+            let content = fs::read(&path).map_err(|error| Failure::file(&path, error))?;
+            format::read(&content[..]).map_err(|error| Failure::file(&path, error))
+        };
+        let starts = folders.iter().map(start).collect();
+        self.current = Some((folders, about));
+        starts
     }
 
-    fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
-        let (folder, about) = self.current();
-        let directory = folder.join(REAL);
+    fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
+        let (folders, about) = self.current();
+        let directory = folders[start].join(REAL);
         let loaded = read(&directory).map_err(usage)?;
         let asked = live_inputs(plan, parameters, about.machine(), &[&self.title()]);
         let differences = loaded.manifest.inputs.differences(&asked);

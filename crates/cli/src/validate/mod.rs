@@ -4,6 +4,7 @@ mod about;
 mod guests;
 mod in_lab;
 mod kept;
+mod part;
 mod place;
 mod this_host;
 
@@ -26,6 +27,7 @@ use crate::run::{command, named};
 use about::About;
 use guests::Guests;
 use kept::Kept;
+use part::Part;
 use place::Place;
 use this_host::ThisHost;
 
@@ -45,10 +47,10 @@ trait Referee {
     fn has(&self, _experiment: &str) -> bool {
         true
     }
-    /// Memory from which the next runs start, those of this experiment.
-    fn start(&mut self, experiment: &str) -> Result<Snapshot, Failure>;
-    /// All runs of the plan.
-    fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure>;
+    /// Memories from which the next runs start, those of this experiment; at least one.
+    fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure>;
+    /// All runs of the plan, from the memory with this number.
+    fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure>;
     /// Whether the runs are taken now, and have to be kept.
     fn is_new(&self) -> bool {
         true
@@ -91,7 +93,7 @@ fn asked(args: &ValidateArgs) -> Result<Vec<Asked>, Failure> {
     let plans = named(&args.what, args.case.as_deref(), args.chosen())?.live(real, &command()).map_err(usage)?;
     let asked = plans.into_iter().map(|(case, plan)| {
         let name = case.or_else(|| args.case.clone()).unwrap_or_else(|| plan.workload.name().to_owned());
-        Asked { name, plan: LivePlan { seeds: (1..=args.runs).collect(), ..plan } }
+        Asked { name, plan }
     });
     Ok(asked.collect())
 }
@@ -124,7 +126,9 @@ impl Session<'_> {
         let spec = machine_of(&args.kernels, machine)?;
         let mut titles = Vec::new();
         for guest in specs(&args.kernels, spec.as_ref())? {
-            let mut guests = Guests::boot(&guest, args.kernels.deterministic, &titles, spec.clone())?;
+            // A guest without a run of its own would be booted in vain.
+            let starts = args.starts.unwrap_or(args.runs).min(args.runs);
+            let mut guests = Guests::boot(&guest, args.kernels.deterministic, starts, &titles, spec.clone())?;
             titles.push(guests.title());
             self.judge(&mut guests, machine)?;
         }
@@ -155,12 +159,12 @@ impl Session<'_> {
                 say(&format!("order9: SKIPPED: {} under {}: no runs were stored\n", asked.name, referee.title()))?;
                 continue;
             }
-            let start = referee.start(&asked.name)?;
-            if let Some(missing) = missing_setting(&asked.plan, &start) {
+            let starts = referee.starts(&asked.name)?;
+            if let Some(missing) = missing_setting(&asked.plan, &starts[0]) {
                 say(&format!("order9: SKIPPED: {} under {}: there is no {missing}\n", asked.name, referee.title()))?;
                 continue;
             }
-            let fidelity = match self.one(referee, asked, &start)? {
+            let fidelity = match self.one(referee, asked, &starts)? {
                 Ok(fidelity) => fidelity,
                 Err(broken) => {
                     say(&format!("order9: {}: {broken}\n", asked.name))?;
@@ -182,33 +186,59 @@ impl Session<'_> {
         &self,
         referee: &impl Referee,
         asked: &Asked,
-        start: &Snapshot,
+        starts: &[Snapshot],
     ) -> Result<Result<Fidelity, String>, Failure> {
-        let Asked { name, plan } = asked;
+        let few = in_lab::lab_runs(self.args);
+        if few < starts.len() as u64 {
+            let need = starts.len();
+            return Err(usage(format!("--lab-runs {few}: {need} memories need a run each, so at least {need}")));
+        }
+        let (mut real, mut lab) = (Vec::new(), Vec::new());
+        for (number, start) in starts.iter().enumerate() {
+            let part = Part { start: number, of: starts.len() };
+            match self.from(referee, asked, part, start)? {
+                Ok(sides) => {
+                    real.extend(sides.0);
+                    lab.extend(sides.1);
+                }
+                Err(broken) => return Ok(Err(broken)),
+            }
+        }
+        let time_is_real = referee.about().clock.compares(self.args.prices.is_some());
+        Ok(Ok(fidelity(&asked.name, asked.plan.workload, Sides { real: &real, lab: &lab, time_is_real })))
+    }
+
+    /// Real runs, and those of the lab, from one memory; an error of its own where a run broke off.
+    fn from(
+        &self,
+        referee: &impl Referee,
+        asked: &Asked,
+        part: Part,
+        start: &Snapshot,
+    ) -> Result<Result<(Vec<Run>, Vec<Run>), String>, Failure> {
+        let plan = LivePlan { seeds: part.of(self.args.runs), ..asked.plan.clone() };
         let about = referee.about();
         let parameters = plan.parameters(&about.facts.for_workloads()).map_err(usage)?;
-        let folder = self.place.folder(&referee.title(), name)?;
+        let folder = self.place.folder(&referee.title(), &asked.name, part)?;
         let start = if referee.is_new() { folder.keep_start(start)? } else { folder.start() };
-        let real = referee.runs(plan, &parameters)?;
+        let real = referee.runs(part.start, &plan, &parameters)?;
         if let Some(broken) = broken(&real) {
             return Ok(Err(broken));
         }
-        let lab_plan = in_lab::plan(self.args, plan, &parameters, &start, about.starts_alike())?;
+        let lab_plan = in_lab::plan(self.args, &plan, &parameters, part, &start, about.starts_alike())?;
         let lab_plan = Plan { machine: lab_plan.machine.with_disks_of(referee.storage()), ..lab_plan };
         let lab = in_lab::run(&lab_plan)?;
         if let Some(broken) = broken(&lab.runs) {
             return Ok(Err(broken));
         }
-        let time_is_real = about.clock.compares(self.args.prices.is_some());
-        let sides = Sides { real: &real, lab: &lab.runs, time_is_real };
-        let fidelity = fidelity(name, plan.workload, sides);
-        if referee.is_new() {
-            let inputs = live_inputs(plan, &parameters, about.machine(), &[&referee.title()]);
-            folder.keep_runs("real", &Experiment::new(inputs, real))?;
-            folder.keep_about(&about)?;
-        }
         folder.keep_runs("lab", &lab)?;
-        Ok(Ok(fidelity))
+        if !referee.is_new() {
+            return Ok(Ok((real, lab.runs)));
+        }
+        let real = Experiment::new(live_inputs(&plan, &parameters, about.machine(), &[&referee.title()]), real);
+        folder.keep_runs("real", &real)?;
+        folder.keep_about(&about)?;
+        Ok(Ok((real.runs, lab.runs)))
     }
 
     /// Prints what is left to be printed, and says whether everything is good enough.

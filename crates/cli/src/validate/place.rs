@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::Json;
 use super::about::About;
+use super::part::Part;
 use crate::args::ValidateArgs;
 use crate::failure::Failure;
 use crate::run::refused;
@@ -56,9 +57,10 @@ impl Place {
         }
     }
 
-    /// The folder of an experiment under a kernel.
-    pub(super) fn folder(&self, kernel: &str, experiment: &str) -> Result<Folder<'_>, Failure> {
-        let path = self.root.join(kernel).join(folder_of(experiment));
+    /// The folder for a part of an experiment under a kernel.
+    pub(super) fn folder(&self, kernel: &str, experiment: &str, part: Part) -> Result<Folder<'_>, Failure> {
+        let mut path = self.root.join(kernel).join(folder_of(experiment));
+        path.extend(part.folder());
         fs::create_dir_all(&path).map_err(|error| Failure::file(&path, error))?;
         Ok(Folder { place: self, path })
     }
@@ -72,7 +74,7 @@ impl Place {
     }
 }
 
-/// Folder of an experiment under a kernel.
+/// Folder for a part of an experiment under a kernel.
 pub(super) struct Folder<'a> {
     place: &'a Place,
     path: PathBuf,

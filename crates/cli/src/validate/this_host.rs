@@ -41,11 +41,11 @@ impl Referee for ThisHost {
         None
     }
 
-    fn start(&mut self, _: &str) -> Result<Snapshot, Failure> {
-        capture_quietly(None, Wish { full_release: true, prices: false })
+    fn starts(&mut self, _: &str) -> Result<Vec<Snapshot>, Failure> {
+        Ok(vec![capture_quietly(None, Wish { full_release: true, prices: false })?])
     }
 
-    fn runs(&self, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
+    fn runs(&self, _: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
         self.0.measure(plan, parameters).map(|measured| measured.runs)
     }
 }

@@ -58,9 +58,15 @@ impl Accel {
                 "shift=0,sleep=off",
                 "-rtc",
                 "base=2020-01-01T00:00:00,clock=vm",
-                "-seed",
-                "1",
             ],
+        }
+    }
+
+    /// The same random numbers for every guest with this seed. Only a guest with counted instructions has nothing else that differs.
+    pub(super) fn random_numbers(self, seed: u64) -> Vec<String> {
+        match self {
+            Self::Kvm | Self::Tcg => Vec::new(),
+            Self::Counted => vec!["-seed".to_owned(), seed.to_string()],
         }
     }
 }

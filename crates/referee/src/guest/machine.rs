@@ -30,6 +30,8 @@ pub struct GuestSpec {
     pub storage: Storage,
     /// Parameters of the kernel, beside those that every guest has.
     pub cmdline: String,
+    /// Seed of the random numbers that a guest with counted instructions draws. Guests with different seeds boot into different memory.
+    pub seed: u64,
     /// The longest time in which the guest may be silent, booting included.
     pub silence: Duration,
 }

@@ -39,7 +39,8 @@ impl Qemu {
         let text = |path: PathBuf| path.display().to_string();
         let mut command = Command::new(QEMU);
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-vga", "none", "-no-reboot"]);
-        command.args(accel.arguments()).args(spec.shape.arguments()).args(images.arguments(resumes));
+        command.args(accel.arguments()).args(accel.random_numbers(spec.seed));
+        command.args(spec.shape.arguments()).args(images.arguments(resumes));
         command.arg("-kernel").arg(&spec.kernel).arg("-initrd").arg(place("initramfs"));
         // Pages that are cleared whenever somebody takes them are an option of distributions, which no preset has. Tests of
         // ciphers, which newer kernels make in threads of their own, would share the CPU with the first seconds of a program.
