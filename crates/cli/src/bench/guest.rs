@@ -156,8 +156,9 @@ pub(crate) fn specs(args: &KernelArgs, machine: Option<&MachineSpec>) -> Result<
     let (init, cache) = (find_init().map_err(usage)?, Kernels::cache());
     let spec = |word: &String| {
         let kernel = cache.find(word).map_err(usage)?;
-        let (init, cmdline) = (init.clone(), args.cmdline.clone().unwrap_or_default());
-        Ok(GuestSpec { kernel, init, shape: shape.clone(), storage: storage.clone(), cmdline, seed: 1, silence: SILENCE })
+        let (init, shape, storage) = (init.clone(), shape.clone(), storage.clone());
+        let cmdline = args.cmdline.clone().unwrap_or_default();
+        Ok(GuestSpec { kernel, init, shape, storage, cmdline, seed: 1, silence: SILENCE })
     };
     args.kernels.iter().map(spec).collect()
 }

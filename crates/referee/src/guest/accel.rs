@@ -62,7 +62,7 @@ impl Accel {
         }
     }
 
-    /// The same random numbers for every guest with this seed. Only a guest with counted instructions has nothing else that differs.
+    /// Random numbers that are the same in every guest with this seed. They matter to counted instructions alone: other guests differ anyway.
     pub(super) fn random_numbers(self, seed: u64) -> Vec<String> {
         match self {
             Self::Kvm | Self::Tcg => Vec::new(),
