@@ -77,7 +77,7 @@ judge() {
     place=$into/$kernel/$name
     local arguments=("$scenario" --case "$case" --runs "$runs")
     if [ $again = yes ]; then
-        compgen -G "$place/*/*/kernel.json" >/dev/null || return
+        compgen -G "$place/*/*/kernel.json" >/dev/null || compgen -G "$place/*/*/start-*/kernel.json" >/dev/null || return
         arguments+=(--again "$place")
     else
         [ -e "$place/fidelity.json" ] && return

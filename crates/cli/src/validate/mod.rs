@@ -57,6 +57,13 @@ trait Referee {
     }
 }
 
+/// Runs of both sides.
+#[derive(Default)]
+struct Both {
+    real: Vec<Run>,
+    lab: Vec<Run>,
+}
+
 /// An experiment with its name.
 struct Asked {
     name: String,
@@ -193,29 +200,29 @@ impl Session<'_> {
             let need = starts.len();
             return Err(usage(format!("--lab-runs {few}: {need} memories need a run each, so at least {need}")));
         }
-        let (mut real, mut lab) = (Vec::new(), Vec::new());
+        let mut all = Both::default();
         for (number, start) in starts.iter().enumerate() {
             let part = Part { start: number, of: starts.len() };
             match self.from(referee, asked, part, start)? {
-                Ok(sides) => {
-                    real.extend(sides.0);
-                    lab.extend(sides.1);
+                Ok(both) => {
+                    all.real.extend(both.real);
+                    all.lab.extend(both.lab);
                 }
                 Err(broken) => return Ok(Err(broken)),
             }
         }
         let time_is_real = referee.about().clock.compares(self.args.prices.is_some());
-        Ok(Ok(fidelity(&asked.name, asked.plan.workload, Sides { real: &real, lab: &lab, time_is_real })))
+        Ok(Ok(fidelity(&asked.name, asked.plan.workload, Sides { real: &all.real, lab: &all.lab, time_is_real })))
     }
 
-    /// Real runs, and those of the lab, from one memory; an error of its own where a run broke off.
+    /// Runs of both sides from one memory; an error of its own where one broke off.
     fn from(
         &self,
         referee: &impl Referee,
         asked: &Asked,
         part: Part,
         start: &Snapshot,
-    ) -> Result<Result<(Vec<Run>, Vec<Run>), String>, Failure> {
+    ) -> Result<Result<Both, String>, Failure> {
         let plan = LivePlan { seeds: part.of(self.args.runs), ..asked.plan.clone() };
         let about = referee.about();
         let parameters = plan.parameters(&about.facts.for_workloads()).map_err(usage)?;
@@ -233,12 +240,12 @@ impl Session<'_> {
         }
         folder.keep_runs("lab", &lab)?;
         if !referee.is_new() {
-            return Ok(Ok((real, lab.runs)));
+            return Ok(Ok(Both { real, lab: lab.runs }));
         }
         let real = Experiment::new(live_inputs(&plan, &parameters, about.machine(), &[&referee.title()]), real);
         folder.keep_runs("real", &real)?;
         folder.keep_about(&about)?;
-        Ok(Ok((real.runs, lab.runs)))
+        Ok(Ok(Both { real: real.runs, lab: lab.runs }))
     }
 
     /// Prints what is left to be printed, and says whether everything is good enough.
