@@ -42,7 +42,7 @@ impl Calibration {
         }
         let cpus = base.nodes.iter().map(|(_, cpus, _)| cpus).sum::<u32>().max(1);
         let slice = SLICE * u64::from(1 + cpus.min(SLICE_CPUS).ilog2());
-        let _ = writeln!(text, "\n[slice]\nns = {slice}\nsource = \"{SLICE_SOURCE}, for {cpus} CPUs.\"");
+        let _ = writeln!(text, "\n[slice]\nns = {slice}\nsource = \"{SLICE_SOURCE}; CPUs here: {cpus}.\"");
         if let Some(tick) = self.spread(|direct| direct.tick).filter(|tick| tick.median > 0.0) {
             let _ = writeln!(text, "\n[tick]\nns = {}\nsource = \"{TICK}\"", digits(tick.median));
         }
