@@ -33,12 +33,12 @@ impl Guests {
         others: &[String],
         machine: Option<MachineSpec>,
     ) -> Result<Self, Failure> {
-        let Booted { guest, facts, notes } = Booted::new(&GuestSpec { seed: 1, ..spec.clone() }, deterministic)?;
+        let Booted { guest, facts, notes } = Booted::new(spec, deterministic)?;
         let others: Vec<&str> = others.iter().map(String::as_str).collect();
         let (title, accel) = (title(&facts.kernel, &others), guest.accel());
         let mut all = vec![map_and_save(guest)?];
-        for seed in 2..=starts {
-            let booted = Booted::new(&GuestSpec { seed, ..spec.clone() }, deterministic)?;
+        for other in 1..starts {
+            let booted = Booted::new(&GuestSpec { seed: spec.seed + other, ..spec.clone() }, deterministic)?;
             all.push(map_and_save(booted.guest)?);
         }
         Ok(Self { title, facts, notes, accel, starts: all, machine })

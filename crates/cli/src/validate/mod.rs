@@ -133,8 +133,8 @@ impl Session<'_> {
         let spec = machine_of(&args.kernels, machine)?;
         let mut titles = Vec::new();
         for guest in specs(&args.kernels, spec.as_ref())? {
-            // A guest without a run of its own would be booted in vain.
-            let starts = args.starts.unwrap_or(args.runs).min(args.runs);
+            // A guest without a run of either side would be booted in vain.
+            let starts = args.starts.unwrap_or(args.runs).min(args.runs).min(in_lab::lab_runs(args));
             let mut guests = Guests::boot(&guest, args.kernels.deterministic, starts, &titles, spec.clone())?;
             titles.push(guests.title());
             self.judge(&mut guests, machine)?;
