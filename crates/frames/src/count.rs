@@ -77,41 +77,53 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.for_counts(idx, order, count, class, |count, frames| *count -= frames);
     }
 
-    #[inline]
+    #[inline(always)]
     fn for_counts(&mut self, idx: Idx, order: Order, count: u64, class: Class, change: impl Fn(&mut u16, u16)) {
         if class == Class::Movable && order < Order::PAGEBLOCK {
             return; // Derived from the others.
         }
-        let (frames, blocks) = if order <= Order::PAGEBLOCK {
-            ((count as u16) << order.get(), 1)
+        let first = idx.block();
+        if order <= Order::PAGEBLOCK {
+            self.for_count(first, (count as u16) << order.get(), class, change);
         } else {
-            (PAGEBLOCK_PAGES.get() as u16, 2)
-        };
-        for block in &mut self.blocks[idx.block()..idx.block() + blocks] {
-            let count = match class {
-                Class::Free => &mut block.free,
-                Class::Immovable => &mut block.immovable,
-                Class::Pinned => &mut block.pinned,
-                Class::Isolated => &mut block.isolated,
-                Class::Absent => &mut block.absent,
-                Class::Movable => break,
-            };
-            change(count, frames);
+            let frames = PAGEBLOCK_PAGES.get() as u16;
+            (first..first + 2).for_each(|block| self.for_count(block, frames, class, &change));
         }
-        self.touch_blocks(idx.block(), blocks);
+    }
+
+    /// Changes the count of one pageblock.
+    #[inline(always)]
+    fn for_count(&mut self, block: usize, frames: u16, class: Class, change: impl Fn(&mut u16, u16)) {
+        let of = &mut self.blocks[block];
+        match class {
+            Class::Free => change(&mut of.free, frames),
+            Class::Immovable => change(&mut of.immovable, frames),
+            Class::Pinned => change(&mut of.pinned, frames),
+            Class::Isolated => change(&mut of.isolated, frames),
+            Class::Absent => change(&mut of.absent, frames),
+            Class::Movable => {}
+        }
+        self.touch_blocks(block, 1);
     }
 
     /// Brings the index, if there is one, up to date with, and tells of, `blocks` pageblocks from `first`
     /// on.
     #[inline]
     pub fn touch_blocks(&mut self, first: usize, blocks: usize) {
-        for block in first..first + blocks {
-            self.watch.recounted(block, &self.blocks[block], &self.table);
+        for (block, of) in (first..).zip(&self.blocks[first..first + blocks]) {
+            self.watch.recounted(block, of, &self.table);
         }
+        if self.index.is_some() {
+            self.touch_index(first, blocks);
+        }
+    }
+
+    #[inline(never)]
+    fn touch_index(&mut self, first: usize, blocks: usize) {
         let Some(index) = &mut self.index else { return };
         self.work.locked.index_updates += blocks as u64;
-        for block in first..first + blocks {
-            index.touch(block, &self.blocks[block], &self.table);
+        for (block, of) in (first..).zip(&self.blocks[first..first + blocks]) {
+            index.touch(block, of, &self.table);
         }
     }
 

@@ -59,6 +59,7 @@ pub const fn fallbacks(mt: Migratetype) -> &'static [Migratetype] {
 
 impl<W: Watch, S: Storage> Frames<W, S> {
     /// Takes a block of `order` for a request of type `mt` from the zone: own lists, CMA, then fallback.
+    #[inline]
     pub(crate) fn take_from_zone(
         &mut self,
         zone: ZoneId,
@@ -67,9 +68,9 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         flags: &AllocFlags,
         mode: &mut TakeMode,
     ) -> Option<Idx> {
-        let cma = mt == Migratetype::Movable && flags.cma;
-        if cma
-            && self.policy.cma_balance
+        if self.policy.cma_balance
+            && mt == Migratetype::Movable
+            && flags.cma
             && self.zones[zone.index()].is_mostly_cma()
             && let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma)
         {
@@ -82,16 +83,31 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         {
             return Some(idx);
         }
+        self.take_smallest(zone, order, mt).or_else(|| self.take_foreign(zone, order, mt, flags, mode))
+    }
+
+    /// Takes a block of `order` where the lists of `mt` have none: from those for CMA, then by fallback.
+    #[inline(never)]
+    fn take_foreign(
+        &mut self,
+        zone: ZoneId,
+        order: Order,
+        mt: Migratetype,
+        flags: &AllocFlags,
+        mode: &mut TakeMode,
+    ) -> Option<Idx> {
         loop {
+            if mt == Migratetype::Movable
+                && flags.cma
+                && let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma)
+            {
+                return Some(idx);
+            }
+            if let Fallback::Taken(idx) = self.fall_back(zone, order, mt, flags, mode)? {
+                return Some(idx);
+            }
             if let Some(idx) = self.take_smallest(zone, order, mt) {
                 return Some(idx);
-            }
-            if cma && let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma) {
-                return Some(idx);
-            }
-            match self.fall_back(zone, order, mt, flags, mode)? {
-                Fallback::Moved => {}
-                Fallback::Taken(idx) => return Some(idx),
             }
         }
     }

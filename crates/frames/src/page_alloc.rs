@@ -189,22 +189,27 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         if !search.passes_over.is_empty() && search.passes_over.has(self.zones[id.index()].node) {
             return None;
         }
-        let mut page = self.serve_from(search, id, flags);
-        // A zone that has not all of its memory yet gets more of it before anything else is tried.
-        while page.is_none() && !self.zones[id.index()].deferred.is_empty() {
-            self.grow_zone(id);
-            page = self.serve_from(search, id, flags);
-        }
-        page
+        self.serve_from(search, id, flags).or_else(|| self.serve_from_grown(search, id, flags))
     }
 
-    #[inline]
+    /// Gives a zone that has not all of its memory yet more of it before anything else is tried.
+    #[cold]
+    fn serve_from_grown(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
+        while !self.zones[id.index()].deferred.is_empty() {
+            self.grow_zone(id);
+            let page = self.serve_from(search, id, flags);
+            if page.is_some() {
+                return page;
+            }
+        }
+        None
+    }
+
     fn serve_from(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) -> Option<Pfn> {
         let Request { order, cpu, .. } = search.request;
         self.note_below_high(search, id, flags);
-        let zone = &mut self.zones[id.index()];
         self.work.zones_checked += 1;
-        let quick = order == Order::ZERO && zone.quick_test(search.class, flags, &self.policy);
+        let quick = order == Order::ZERO && self.zones[id.index()].quick_test(search.class, flags, &self.policy);
         if !quick && !self.passes_watermark(search, id, flags) {
             return None;
         }
@@ -223,10 +228,10 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             }
             None => self.take_from_lists(search, id, flags, list)?,
         };
+        self.account_alloc(id, search);
         if self.zones[id.index()].boosted {
             self.want_if_boosted(id, flags);
         }
-        self.account_alloc(id, search);
         Some(self.table.pfn(idx))
     }
 
@@ -345,7 +350,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
         let giver = zone.node;
         self.count_numa(search.preferred.node, giver, cpu);
-        if request.uses == NodeUse::Interleaved && giver == request.node {
+        if matches!(request.uses, NodeUse::Interleaved) && giver == request.node {
             self.numa[giver.index()].interleave_hit += 1;
         }
     }

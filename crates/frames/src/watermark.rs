@@ -80,6 +80,7 @@ impl Zone {
 
     /// Watermark check with `free` pages taken as free, as retries ask of what reclaim could free.
     #[must_use]
+    #[inline]
     pub fn would_pass(
         &self,
         free: u64,
@@ -128,6 +129,7 @@ impl Zone {
     }
 
     /// Whether some list the request may use holds a block of `order` or more.
+    #[inline]
     fn has_block_for(&self, order: Order, flags: &AllocFlags) -> bool {
         Migratetype::PCP.into_iter().any(|mt| self.has_block(mt, order))
             || flags.cma && self.has_block(Migratetype::Cma, order)

@@ -164,10 +164,14 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// Notes that a request has found the zone below its high mark, for lists that follow the load.
     #[inline]
     pub(crate) fn note_below_high(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) {
-        let zone = &self.zones[id.index()];
-        if self.policy.pcp.high != PcpHigh::AutoTuned || zone.below_high {
-            return;
+        if self.policy.pcp.high == PcpHigh::AutoTuned && !self.zones[id.index()].below_high {
+            self.find_below_high(search, id, flags);
         }
+    }
+
+    #[inline(never)]
+    fn find_below_high(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) {
+        let zone = &self.zones[id.index()];
         let (order, flags) = (search.request.order, AllocFlags { mark: Mark::High, ..*flags });
         let is_above = order == Order::ZERO && zone.quick_test(search.class, &flags, &self.policy)
             || zone.watermark_ok(order, search.class, &flags, &self.policy);
