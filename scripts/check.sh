@@ -53,7 +53,7 @@ advisories() {
 
 # Compiles the fuzz targets; fuzzing itself needs nightly (`make fuzz`).
 fuzz_targets() {
-    cargo check --locked --manifest-path fuzz/Cargo.toml
+    cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"
 }
 
 tests() {
