@@ -7,11 +7,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
 
 use order9_mm::tasks::fill_tables;
 use order9_mm::{Errno, SpaceId};
 use order9_units::Nanos;
-use order9_workloads::{ChildKind, Ended, Measuring as _, Processes, Spread, Stop, Times};
+use order9_workloads::{ChildKind, Ended, Measuring as _, Processes, Shared, Spread, Stop, Times};
 use rand_pcg::rand_core::Rng as _;
 
 use crate::faults::refused;
@@ -165,6 +166,10 @@ impl Processes for Thread {
         let cpus = cpus.iter().filter_map(|&cpu| u16::try_from(cpu).ok().map(CpuId)).collect();
         let bound = self.kernel.handle.set_affinity(&cpus).await;
         bound.map_err(|NoSuchCpu| refused("sched_setaffinity", Errno::Einval))
+    }
+
+    fn share(&self, count: usize) -> Result<Shared, Stop> {
+        Ok(Shared::new(Vec::from_iter((0..count).map(|_| AtomicU64::new(0)))))
     }
 
     async fn set_spread(&self, spread: Spread) -> Result<(), Stop> {

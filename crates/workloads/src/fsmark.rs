@@ -5,8 +5,6 @@
 //! the end is part of the timed test. Measured are files per second of each iteration. The first one ends before memory is
 //! full.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::demand::{Chosen, Demand, pages};
@@ -92,7 +90,6 @@ struct Share {
 }
 
 /// Files and bytes that one process has made in an iteration.
-#[derive(Default)]
 struct Made {
     files: Vec<FileId>,
     took: Nanos,
@@ -128,10 +125,13 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
 async fn iterate<S: Sys>(sys: &S, processes: u64, share: Share) -> Result<Vec<Made>, Stop> {
     let mut running = Vec::new();
     for _ in 0..processes {
-        let made = Arc::new(Mutex::new(Made::default()));
-        let result = Arc::clone(&made);
+        // The time, and the number of each file.
+        let made = sys.share(1 + share.files as usize)?;
+        let result = made.clone();
         let child = sys.spawn(ChildKind::Process, "fs_mark", move |sys| async move {
-            *result.lock().unwrap_or_else(PoisonError::into_inner) = make(&sys, share).await?;
+            let Made { files, took } = make(&sys, share).await?;
+            result.set(0, took.get());
+            files.iter().enumerate().for_each(|(nth, file)| result.set(1 + nth, file.0.into()));
             Ok(())
         });
         running.push((child.await?, made));
@@ -139,7 +139,8 @@ async fn iterate<S: Sys>(sys: &S, processes: u64, share: Share) -> Result<Vec<Ma
     let mut all = Vec::new();
     for (child, made) in running {
         sys.wait(child).await?.result?;
-        all.push(std::mem::take(&mut *made.lock().unwrap_or_else(PoisonError::into_inner)));
+        let files = made.iter().skip(1).map(|file| FileId(file as u32)).collect();
+        all.push(Made { files, took: Nanos::new(made.get(0)) });
     }
     Ok(all)
 }

@@ -73,7 +73,7 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.sleep(parameters.time("pause")).await?;
     sys.phase("measure");
     let (start, heap) = (sys.now(), parameters.bytes("heap"));
-    let accesses = Accesses::default();
+    let accesses = Accesses::new(sys)?;
     let own = accesses.clone();
     let body = move |sys: S| async move { touch_heap(&sys, heap, &own).await };
     let java = sys.spawn(ChildKind::Process, "java", body).await?;

@@ -47,7 +47,7 @@ pub use spec::{Setting, Spec};
 pub use sys::{
     Access, AddressSpace, Administration, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, Files,
     KernelAlloc, KernelAllocator, KernelSize, Loads, Mapping, Measuring, Memory, Mount, Nodes, Numastat, Of, PoolFile,
-    Processes, Prot, Statfs, Stop, Sys, Times, Tmpfs,
+    Processes, Prot, Shared, Statfs, Stop, Sys, Times, Tmpfs,
 };
 pub use trace::{Interval, Recording, RecordingError, Requests};
 pub use workload::Workload;

@@ -1,16 +1,13 @@
 //! `stutter`: what a desktop user feels. A small program maps and touches memory again and again while memory is hogged and a
 //! large file is copied. After the stutter configuration of mmtests.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use order9_units::{Bytes, Nanos, PAGE_SIZE};
 
 use crate::demand::{Chosen, Demand, pages};
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, ChildKind, DropCaches, FileId, Mapping, Measuring, Stop, Sys};
+use crate::sys::{Access, ChildKind, DropCaches, FileId, Flag, Mapping, Measuring, Stop, Sys};
 
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
@@ -106,24 +103,24 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.sync().await?;
     sys.drop_caches(DropCaches::All).await?;
     sys.phase("measure");
-    let over = Arc::new(AtomicBool::new(false));
-    let (seen, size) = (Arc::clone(&over), parameters.bytes("probe"));
+    let over = Flag::new(sys)?;
+    let (seen, size) = (over.clone(), parameters.bytes("probe"));
     let body = move |sys: S| async move { probe(&sys, size, &seen).await };
     let probe = sys.spawn(ChildKind::Process, "stutter", body).await?;
     for _ in 0..parameters.count("copies") {
         copy_beside_hog(sys, source, length, parameters.bytes("hog")).await?;
     }
-    over.store(true, Ordering::Relaxed);
+    over.raise();
     sys.wait(probe).await?.result?;
     sys.phase("clean-up");
     sys.remove_file(source).await
 }
 
 /// Maps, touches and unmaps, again and again; the time of a round includes what the pause before it took too long.
-async fn probe<S: Sys>(sys: &S, size: Bytes, over: &AtomicBool) -> Result<(), Stop> {
+async fn probe<S: Sys>(sys: &S, size: Bytes, over: &Flag) -> Result<(), Stop> {
     let mut meter = Meter::default();
     let mut last = sys.now();
-    while !over.load(Ordering::Relaxed) {
+    while !over.is_up() {
         sys.sleep(PAUSE).await?;
         let area = sys.mmap(Mapping::anon(size)).await?;
         sys.touch(area, Access::Write).await?;
@@ -170,8 +167,8 @@ impl Meter {
 
 /// A hog takes its memory and keeps it while the file is copied.
 async fn copy_beside_hog<S: Sys>(sys: &S, source: FileId, length: Bytes, hog: Bytes) -> Result<(), Stop> {
-    let over = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&over);
+    let over = Flag::new(sys)?;
+    let seen = over.clone();
     let size = Bytes::new(hog.get() / MIB.get() * MIB.get());
     let body = move |sys: S| async move { hold(&sys, size, &seen).await };
     let hog = sys.spawn(ChildKind::Process, "memory-hog", body).await?;
@@ -181,7 +178,7 @@ async fn copy_beside_hog<S: Sys>(sys: &S, source: FileId, length: Bytes, hog: By
     // The published figure adds a second to the time.
     let seconds = (sys.now() - start).get() as f64 / 1e9 + 1.0;
     sys.rate("copy", length.get() as f64 / MIB.get() as f64 / seconds);
-    over.store(true, Ordering::Relaxed);
+    over.raise();
     match sys.wait(hog).await?.result {
         // The kernel may kill a hog for memory; the published test only starts another one.
         Ok(()) | Err(Stop::Killed { .. }) => Ok(()),
@@ -189,10 +186,10 @@ async fn copy_beside_hog<S: Sys>(sys: &S, source: FileId, length: Bytes, hog: By
     }
 }
 
-async fn hold<S: Sys>(sys: &S, size: Bytes, over: &AtomicBool) -> Result<(), Stop> {
+async fn hold<S: Sys>(sys: &S, size: Bytes, over: &Flag) -> Result<(), Stop> {
     let area = sys.mmap(Mapping::anon(size)).await?;
     sys.touch(area, Access::Write).await?;
-    while !over.load(Ordering::Relaxed) {
+    while !over.is_up() {
         sys.sleep(Nanos::new(100_000_000)).await?;
     }
     sys.munmap(area).await

@@ -119,7 +119,7 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));
         let share = |bytes| Share { threads, bytes: whole_pages(bytes / threads), loops: parameters.count("loops") };
-        let accesses = Accesses::default();
+        let accesses = Accesses::new(sys)?;
         for _ in 0..parameters.count("iterations") {
             let cached = file.map(|file| (file, share(file_bytes)));
             measure(sys, share(anon), cached, &accesses).await?;

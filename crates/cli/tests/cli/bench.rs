@@ -111,6 +111,25 @@ fn a_run_has_the_form_of_the_lab_s_and_leaves_nothing() {
     assert!(ran.refusal().ends_with("it took place on a live kernel, which the lab cannot repeat"), "{}", ran.stderr);
 }
 
+/// A process of a real kernel has memory of its own: what it finds has to be brought back.
+#[test]
+fn processes_bring_back_what_they_found() {
+    let Some(_host) = host() else { return };
+    let text = order9_line("bench thpscale --param size=64M --param threads=2", Path::new("")).success();
+    // The first figure of a row; 0 where nothing was measured.
+    let value = |row: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(row));
+        line.and_then(|line| line.split_whitespace().next()).map_or(0.0, |figure| figure.parse().expect("a number"))
+    };
+    // Units that became huge have latencies; both kinds together have those of all.
+    assert_eq!(value("Percentage huge-2") > 0.0, value("Min       fault-huge-2") > 0.0, "{text}");
+    assert!(value("Min       fault-both-2") > 0.0 && value("Mean access-2") > 0.0, "{text}");
+    let text = order9_line("bench fsmark --param files=500 --param processes=2 --param iterations=1", Path::new(""));
+    let text = text.success();
+    let rate = text.lines().find(|line| line.starts_with("Hmean")).expect("a rate");
+    assert!(rate.split_whitespace().nth(2).and_then(|rate| rate.parse().ok()) > Some(0.0), "{text}");
+}
+
 #[test]
 fn a_program_that_is_refused_says_why_and_others_get_their_memory() {
     let Some(_host) = host() else { return };

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use order9_units::Nanos;
-use order9_workloads::{ChildKind, Ended, Nodes as _, Processes, Spread, Stop, Times, streams};
+use order9_workloads::{ChildKind, Ended, Nodes as _, Processes, Shared, Spread, Stop, Times, streams};
 use rand_pcg::rand_core::Rng as _;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -84,6 +84,10 @@ impl Processes for Thread {
             ChildKind::Thread | ChildKind::Kernel => self.start_thread(name, key, body),
             ChildKind::Process | ChildKind::Fork => self.start_process(kind, name, key, body),
         }
+    }
+
+    fn share(&self, count: usize) -> Result<Shared, Stop> {
+        raw::SharedWords::map(count).map(Shared::new).map_err(|error| refused("mmap", error))
     }
 
     async fn wait(&self, child: usize) -> Result<Ended, Stop> {

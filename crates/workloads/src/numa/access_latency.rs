@@ -2,8 +2,6 @@
 //!
 //! On a machine of the lab these are inputs; a run shows that the machine is what its file says.
 
-use std::sync::{Arc, Mutex};
-
 use order9_units::{Bytes, Nanos, NodeId};
 
 use super::worth::mean_load;
@@ -13,7 +11,7 @@ use crate::demand::Demand;
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, Advice, ChildKind, Stop, Sys};
+use crate::sys::{Access, Advice, Stop, Sys, found_by};
 use crate::unit::{UNIT, map_units};
 
 /// The workload, but for its program [`run`].
@@ -90,8 +88,6 @@ async fn load_from<S: Sys>(
     size: Bytes,
     advice: Advice,
 ) -> Result<Option<f64>, Stop> {
-    let found = Arc::new(Mutex::new(None));
-    let own = Arc::clone(&found);
     let body = move |sys: S| async move {
         let (_, area) = map_units(&sys, size, Some(advice)).await?;
         bind_to(&sys, node).await?;
@@ -99,13 +95,8 @@ async fn load_from<S: Sys>(
         bind_to(&sys, home_node).await?;
         // A node without CPUs is no thread's own.
         let there = if sys.page_node(area).await? == node { area.pages() } else { sys.move_pages(area, node).await? };
-        if there == area.pages() {
-            *own.lock().expect("nobody panics with the lock") = Some(mean_load(&sys, area).await?);
-        }
-        Ok(())
+        Ok(if there == area.pages() { [1, mean_load(&sys, area).await?.to_bits()] } else { [0; 2] })
     };
-    let program = sys.spawn(ChildKind::Process, "program", body).await?;
-    sys.wait(program).await?.result?;
-    let found = *found.lock().expect("nobody panics with the lock");
-    Ok(found)
+    let [is_there, load] = found_by(sys, "program", body).await?;
+    Ok((is_there == 1).then_some(f64::from_bits(load)))
 }

@@ -1,22 +1,18 @@
 //! A program that is there already: its memory fills part of a node, lies idle, and is used again in the end. What others
 //! have done to it meanwhile is its loss.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use order9_units::{Bytes, Nanos, NodeId};
 
 use super::live_on;
 use crate::measure::{Better, Family, Figure, Measure, Unit};
-use crate::sys::{Access, ChildKind, Mapping, Stop, Sys};
+use crate::sys::{Access, ChildKind, Mapping, Shared, Stop, Sys};
 
 /// Interval at which a bystander looks whether it shall go on.
 const LOOK: Nanos = Nanos::new(10_000_000);
 
-/// States of a bystander: it fills its memory and lies idle; its starter sets the last one, and it uses its memory again.
-const FILLS: u8 = 0;
-const IDLE: u8 = 1;
-const USES: u8 = 2;
+/// States of a bystander, behind 0 while it fills its memory: it lies idle; its starter sets the last one, and it uses its memory again.
+const IDLE: u64 = 1;
+const USES: u64 = 2;
 
 /// Tables of the bystander's loss: base pages swapped out, and the time of its second pass.
 pub(super) const LOSS: [Measure; 2] = [
@@ -43,14 +39,14 @@ pub(super) const LOSS: [Measure; 2] = [
 /// A bystander that has filled its memory.
 pub(super) struct Bystander<C> {
     process: C,
-    state: Arc<AtomicU8>,
+    state: Shared,
 }
 
 impl<C: Copy + 'static> Bystander<C> {
     /// Starts one on `node` with so much memory, and waits until it lies idle.
     pub(super) async fn start<S: Sys<Child = C>>(sys: &S, node: NodeId, memory: Bytes) -> Result<Self, Stop> {
-        let state = Arc::new(AtomicU8::new(FILLS));
-        let own = Arc::clone(&state);
+        let state = sys.share(1)?;
+        let own = state.clone();
         let body = move |sys: S| async move { live(&sys, node, memory, &own).await };
         let process = sys.spawn(ChildKind::Process, "bystander", body).await?;
         wait_until(sys, &state, IDLE).await?;
@@ -59,16 +55,16 @@ impl<C: Copy + 'static> Bystander<C> {
 
     /// Lets it use its memory again, which records what it lost, and end.
     pub(super) async fn finish<S: Sys<Child = C>>(self, sys: &S) -> Result<(), Stop> {
-        self.state.store(USES, Ordering::Relaxed);
+        self.state.set(0, USES);
         sys.wait(self.process).await?.result
     }
 }
 
-async fn live<S: Sys>(sys: &S, node: NodeId, memory: Bytes, state: &AtomicU8) -> Result<(), Stop> {
+async fn live<S: Sys>(sys: &S, node: NodeId, memory: Bytes, state: &Shared) -> Result<(), Stop> {
     live_on(sys, node).await?;
     let area = sys.mmap(Mapping::anon(memory)).await?;
     sys.touch(area, Access::Write).await?;
-    state.store(IDLE, Ordering::Relaxed);
+    state.set(0, IDLE);
     wait_until(sys, state, USES).await?;
     sys.count("bystander-lost", (area.pages() - sys.mincore(area).await?) as f64);
     let start = sys.now();
@@ -77,8 +73,8 @@ async fn live<S: Sys>(sys: &S, node: NodeId, memory: Bytes, state: &AtomicU8) ->
     Ok(())
 }
 
-async fn wait_until<S: Sys>(sys: &S, state: &AtomicU8, wanted: u8) -> Result<(), Stop> {
-    while state.load(Ordering::Relaxed) != wanted {
+async fn wait_until<S: Sys>(sys: &S, state: &Shared, wanted: u64) -> Result<(), Stop> {
+    while state.get(0) != wanted {
         sys.sleep(LOOK).await?;
     }
     Ok(())

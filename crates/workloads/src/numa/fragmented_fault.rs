@@ -19,7 +19,7 @@ use crate::demand::Demand;
 use crate::measure::{Better, Family, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{ChildKind, FileId, KernelAlloc, KernelSize, Stop, Sys};
+use crate::sys::{ChildKind, FileId, KernelAlloc, KernelSize, Stop, Sys, found_by};
 use crate::unit::UNIT;
 
 /// The workload, but for its program [`run`].
@@ -216,17 +216,12 @@ async fn fill_cache<S: Sys>(sys: &S, node: NodeId, size: Bytes) -> Result<Option
         return write_file(sys, size).await.map(Some);
     }
     // A policy would stay with this process, and with all that it starts.
-    let found = Arc::new(Mutex::new(None));
-    let own = Arc::clone(&found);
     let body = move |sys: S| async move {
         live_on(&sys, node).await?;
-        *own.lock().expect("nobody panics with the lock") = Some(write_file(&sys, size).await?);
-        Ok(())
+        Ok([write_file(&sys, size).await?.0.into()])
     };
-    let writer = sys.spawn(ChildKind::Process, "writer", body).await?;
-    sys.wait(writer).await?.result?;
-    let file = *found.lock().expect("nobody panics with the lock");
-    Ok(file)
+    let [file] = found_by(sys, "writer", body).await?;
+    Ok(Some(FileId(file as u32)))
 }
 
 async fn write_file<S: Sys>(sys: &S, size: Bytes) -> Result<FileId, Stop> {

@@ -36,7 +36,7 @@ impl Region {
         let slots = wanted.size.get() / UNIT.get();
         let advice = wanted.madvise.then_some(Advice::HugePage);
         let (_, area) = map_units(sys, Bytes::new(slots * UNIT.get()), advice).await?;
-        let mut region = Self { area, slots: Tally::default(), parts: Default::default(), time: Nanos::ZERO };
+        let mut region = Self { area, slots: Tally::new(sys)?, parts: Default::default(), time: Nanos::ZERO };
         for nth in 0..slots {
             let slot = area.part(Bytes::new(nth * UNIT.get()), UNIT);
             let touched = touch_unit(sys, slot).await?;

@@ -1,13 +1,11 @@
 //! Worth of the memory that a program got: what getting and using it comes to, and when that has paid against base pages of the
 //! own node.
 
-use std::sync::{Arc, Mutex};
-
 use order9_units::{Bytes, Nanos, NodeId};
 
 use super::bind_to;
 use crate::access::LOADS;
-use crate::sys::{Advice, Area, ChildKind, Mapping, Measuring, Stop, Sys};
+use crate::sys::{Advice, Area, Mapping, Measuring, Stop, Sys, found_by};
 use crate::unit::{UNIT, touch_unit};
 
 /// Memory that base pages at home are judged by.
@@ -60,18 +58,13 @@ impl Got {
 impl BaseAtHome {
     /// Measures them in a process on `node`; `None` where that has none to give.
     pub(crate) async fn measure<S: Sys>(sys: &S, node: NodeId) -> Result<Option<Self>, Stop> {
-        let found = Arc::new(Mutex::new(None));
-        let own = Arc::clone(&found);
         let body = move |sys: S| async move {
             bind_to(&sys, node).await?;
             let measured = Self::of_this_process(&sys).await?;
-            *own.lock().expect("nobody panics with the lock") = measured;
-            Ok(())
+            Ok(measured.map_or([0; 3], |Self { slot, load }| [1, slot.get(), load.to_bits()]))
         };
-        let child = sys.spawn(ChildKind::Process, "base-at-home", body).await?;
-        sys.wait(child).await?.result?;
-        let found = *found.lock().expect("nobody panics with the lock");
-        Ok(found)
+        let [is_there, slot, load] = found_by(sys, "base-at-home", body).await?;
+        Ok((is_there == 1).then_some(Self { slot: Nanos::new(slot), load: f64::from_bits(load) }))
     }
 
     async fn of_this_process<S: Sys>(sys: &S) -> Result<Option<Self>, Stop> {

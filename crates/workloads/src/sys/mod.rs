@@ -3,9 +3,9 @@
 //! The parts, each a trait in its own file: [`AddressSpace`], [`Nodes`], [`Files`], [`Tmpfs`], [`Processes`],
 //! [`KernelAllocator`], [`Administration`] and [`Measuring`]. Most workloads ask for all of them, which is `Sys`; a helper may
 //! ask for a part, such as one that only measures.
-//! One world implements them, the lab's machine, in virtual time. Calls answer as Linux does, so that real system calls can
-//! implement them, too. What ends a program is a [`Stop`], to be passed on with `?`. Code between two awaits must not depend on
-//! who else runs.
+//! Two worlds implement them: the lab's machine, in virtual time, and real system calls. Calls answer as Linux does. What ends a program is a [`Stop`],
+//! to be passed on with `?`. Code between two awaits must not depend on who else runs, and a process has nothing in common with the one that
+//! started it but [`Shared`] numbers.
 
 mod address_space;
 mod administration;
@@ -14,6 +14,7 @@ mod kernel_allocator;
 mod measuring;
 mod nodes;
 mod processes;
+mod shared;
 mod stop;
 mod tmpfs;
 
@@ -25,6 +26,8 @@ pub use measuring::Measuring;
 pub use nodes::{Nodes, Numastat};
 pub(crate) use processes::sleep_until;
 pub use processes::{ChildKind, Ended, Processes, Times};
+pub use shared::Shared;
+pub(crate) use shared::{Flag, found_by};
 pub use stop::Stop;
 pub use tmpfs::{Mount, Statfs, Tmpfs};
 

@@ -6,6 +6,7 @@ use std::ops::Add;
 use order9_units::Nanos;
 
 use super::measuring::Measuring;
+use super::shared::Shared;
 use super::stop::Stop;
 use crate::cpus::Spread;
 
@@ -36,6 +37,10 @@ pub trait Processes: Sized {
     where
         B: FnOnce(Self) -> F + Send + 'static,
         F: Future<Output = Result<(), Stop>> + 'static;
+
+    /// Numbers, 0 at first, that this process has in common with all children that it starts later. Nothing else of what a body captures is
+    /// common to two processes: [`ChildKind::Process`] and [`ChildKind::Fork`] have copies.
+    fn share(&self, count: usize) -> Result<Shared, Stop>;
 
     /// Waits for the end of a child.
     fn wait(&self, child: Self::Child) -> impl Future<Output = Result<Ended, Stop>>;

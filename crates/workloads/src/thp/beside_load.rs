@@ -23,7 +23,7 @@ pub(super) struct Threads {
 }
 
 /// Counts of the touched units, and costs of accesses to them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Touched {
     pub(super) tally: Tally,
     pub(super) accesses: Accesses,
@@ -50,7 +50,7 @@ pub(super) async fn start_load<S: Sys>(sys: &S, bytes: Bytes) -> Result<Running<
 impl Threads {
     /// Runs them in a process of their own.
     pub(super) async fn run<S: Sys>(self, sys: &S) -> Result<Touched, Stop> {
-        let touched = Touched::default();
+        let touched = Touched { tally: Tally::new(sys)?, accesses: Accesses::new(sys)? };
         let own = touched.clone();
         let process = sys.spawn(ChildKind::Process, self.name, move |sys: S| async move { self.all(&sys, &own).await });
         sys.wait(process.await?).await?.result?;

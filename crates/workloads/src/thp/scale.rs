@@ -94,8 +94,8 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
         let share = (size / threads / UNIT.get()).max(1) * UNIT.get();
         let units = size / threads / UNIT.get() / 2;
         let advice = (parameters.word("madvise") == "yes").then_some(Advice::HugePage);
-        let round =
-            Round { file, threads, share, units, advice, tally: Tally::default(), accesses: Accesses::default() };
+        let (tally, accesses) = (Tally::new(sys)?, Accesses::new(sys)?);
+        let round = Round { file, threads, share, units, advice, tally, accesses };
         measure(sys, &round).await?;
         round.tally.report(sys, threads);
         round.accesses.report(sys, &format!("-{threads}"));

@@ -1,34 +1,37 @@
 //! Tally of a program's units, or slots: huge or base pages, local or remote, and their latencies.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use order9_units::Nanos;
 
-use crate::sys::Measuring;
+use crate::sys::{Measuring, Processes, Shared, Stop};
 use crate::unit::Filled;
 
-/// Units of all threads together.
-#[derive(Clone, Default)]
-pub(crate) struct Tally(Arc<Sums>);
+/// Units of all threads of all processes together: their numbers by whether they are huge and whether they are local, and behind
+/// them the sum of their latencies in ns.
+#[derive(Clone)]
+pub(crate) struct Tally(Shared);
 
-#[derive(Default)]
-struct Sums {
-    /// Number of units, by whether they are huge and whether they are local.
-    units: [[AtomicU64; 2]; 2],
-    nanos: AtomicU64,
+/// Place of the sum of latencies.
+const NANOS: usize = 4;
+
+fn place(huge: bool, local: bool) -> usize {
+    usize::from(huge) * 2 + usize::from(local)
 }
 
 impl Tally {
+    /// A tally to which this process and its later children add.
+    pub(crate) fn new<S: Processes>(sys: &S) -> Result<Self, Stop> {
+        sys.share(NANOS + 1).map(Self)
+    }
+
     /// Counts a unit.
     pub(crate) fn add(&self, filled: &Filled) {
-        self.0.units[usize::from(filled.huge)][usize::from(filled.local)].fetch_add(1, Ordering::Relaxed);
-        self.0.nanos.fetch_add(filled.latency.get(), Ordering::Relaxed);
+        self.0.add(place(filled.huge, filled.local), 1);
+        self.0.add(NANOS, filled.latency.get());
     }
 
     /// Units of a kind on a node that is local or not.
     fn units(&self, huge: bool, local: bool) -> u64 {
-        self.0.units[usize::from(huge)][usize::from(local)].load(Ordering::Relaxed)
+        self.0.get(place(huge, local))
     }
 
     fn of_kind(&self, huge: bool) -> u64 {
@@ -42,7 +45,7 @@ impl Tally {
 
     /// Latencies of all units together.
     pub(crate) fn time(&self) -> Nanos {
-        Nanos::new(self.0.nanos.load(Ordering::Relaxed))
+        Nanos::new(self.0.get(NANOS))
     }
 
     /// Records what was not recorded unit by unit. A kind that did not occur has one sample of 0.

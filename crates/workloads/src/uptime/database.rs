@@ -55,7 +55,7 @@ async fn serve<S: Sys>(sys: S, server: Server, restarts: u64, until: Nanos) -> R
         sys.percent(&format!("huge-{restarts}"), huge as f64 * 100.0 / all as f64);
         sys.percent(&format!("local-{restarts}"), local as f64 * 100.0 / all as f64);
         sys.sample(&format!("restart-{restarts}"), sys.now() - begun);
-        let accesses = Accesses::default();
+        let accesses = Accesses::new(&sys)?;
         accesses.measure(&sys, area).await?;
         accesses.report(&sys, &format!("-{restarts}"));
     }
