@@ -117,4 +117,6 @@ direct! {
     zram_write,
     /// reading it again
     zram_read,
+    /// taking a clean page of a zram device out of the page cache, to be free
+    uncache,
 }

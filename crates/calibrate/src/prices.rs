@@ -329,6 +329,13 @@ pub(crate) const PRICES: &[Price] = &[
         method: "Reading such a page again by pread(), less getppid()",
         cross: None,
     },
+    Price {
+        key: "uncache_page",
+        ns: |d| d.uncache - 2.0 * list_op(d) - pcp_hit(d),
+        method: "posix_fadvise(POSIX_FADV_DONTNEED) of a device of zram that was read through the page cache, per page, less \
+                 isolate_page and pcp_hit",
+        cross: None,
+    },
 ];
 
 /// The price called `key`.

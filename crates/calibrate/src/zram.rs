@@ -1,4 +1,5 @@
-//! Compressed memory: the time of the CPU that stores a page in a device of zram, and that brings it back.
+//! Compressed memory: the time of the CPU that stores a page in a device of zram, and that brings it back. The device is also the file whose
+//! pages leave the page cache: it needs no disk.
 //!
 //! The device is one of its own, which is taken away afterwards. Each page goes by itself and past the page cache, as swap goes to
 //! zram. Pages hold one word and zeroes otherwise, like those of a program that touches its memory: pages with more in them take
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags, fadvise};
 
 use crate::clock::cpu_per;
 use crate::direct::Direct;
@@ -27,13 +28,13 @@ const APPEARS: Duration = Duration::from_secs(5);
 
 /// Fills in what a page costs; not a number where the kernel has no such device.
 pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
-    (direct.zram_write, direct.zram_read) = (f64::NAN, f64::NAN);
+    (direct.zram_write, direct.zram_read, direct.uncache) = (f64::NAN, f64::NAN, f64::NAN);
     let device = match Device::new() {
         Ok(device) => device,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let file = device.open()?;
+    let file = device.open(OFlags::DIRECT)?;
     let mut buffer = vec![0; 2 * PAGE];
     // A transfer past the page cache takes memory that is aligned like the device's blocks.
     let start = buffer.as_ptr().align_offset(PAGE);
@@ -45,6 +46,11 @@ pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
         })
     })?;
     direct.zram_read = cpu_per(PAGES, || (1..=PAGES).try_for_each(|nth| file.read_exact_at(page, place(nth))))?;
+    let cached = device.open(OFlags::empty())?;
+    // Without readahead, which from some release on fills the cache with folios of many pages.
+    fadvise(&cached, 0, None, Advice::Random)?;
+    (1..=PAGES).try_for_each(|nth| cached.read_exact_at(page, place(nth)))?;
+    direct.uncache = cpu_per(PAGES, || Ok(fadvise(&cached, 0, None, Advice::DontNeed)?))?;
     Ok(())
 }
 
@@ -71,13 +77,13 @@ impl Device {
         PathBuf::from(format!("/sys/block/zram{}/{name}", self.number))
     }
 
-    fn open(&self) -> io::Result<File> {
+    fn open(&self, flags: OFlags) -> io::Result<File> {
         let path = PathBuf::from(format!("/dev/zram{}", self.number));
         let until = Instant::now() + APPEARS;
         while !path.exists() && Instant::now() < until {
             sleep(Duration::from_millis(1));
         }
-        OpenOptions::new().read(true).write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path)
+        OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path)
     }
 }
 

@@ -165,6 +165,8 @@ prices! {
     file_unlink,
     /// Finding a page of a file in the page cache for a read or write, or putting a new one there.
     file_page,
+    /// Taking a clean page of a file on a disk out of the page cache, beside its LRU list and its frame.
+    uncache_page,
     /// Making a clean page of a file dirty: accounting, and reserving a block for it.
     dirty_page,
     /// CPU time of writing back one dirty page among its neighbours: finding it, its share of a request, completion.
@@ -245,7 +247,7 @@ impl Prices {
         let FrameWork { zones_checked, pcp_hits, locked: _ } = *done.frames;
         let Work {
             scanned_unlocked, blocks_passed, faults, vma_lookups, pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes,
+            slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
         } = *done.rest;
         let unlocked = self.zone_check.times(zones_checked)
             + self.frame_scan.times(scanned_unlocked + blocks_passed)
@@ -263,7 +265,8 @@ impl Prices {
             + self.rmap_walk.times(rmap_walks)
             + self.tlb_flush.times(tlb_flushes)
             + self.slab_object.times(slab_objects)
-            + self.slab_scan.times(slab_objects_scanned);
+            + self.slab_scan.times(slab_objects_scanned)
+            + self.uncache_page.times(pages_uncached);
         // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
         let others = done.other_nodes.iter().fold(Picos::ZERO, |sum, (_, work)| sum + self.batched(work));
         unlocked.saturating_sub(self.batched(done.lru) + others)

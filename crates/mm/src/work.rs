@@ -39,6 +39,8 @@ order9_frames::counts! {
         rmap_walks,
         /// Unused kernel objects that a shrinker looked at.
         slab_objects_scanned,
+        /// Pages that left their files on disks.
+        pages_uncached,
         /// Flushes of cached translations, one for every step that took rights or pages away.
         tlb_flushes,
     }

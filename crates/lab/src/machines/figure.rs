@@ -124,11 +124,18 @@ const OTHERS: [(&str, Unit, &str, Needed); 12] = [
     ("tlb.entries", Unit::Count, "Translations that the TLB holds, each of a base or a huge page.", Needed::Always),
 ];
 
+/// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own.
+const SELDOM_MEASURED: [&str; 1] = ["uncache_page"];
+
+fn needed(price: &str) -> Needed {
+    if SELDOM_MEASURED.contains(&price) { Needed::Never } else { Needed::Always }
+}
+
 /// Every figure there is: sizes and ratios, prices of the lab, prices for the analysis of real hosts.
 pub static FIGURES: LazyLock<Vec<FigureInfo>> = LazyLock::new(|| {
     let price = |key, meaning, needed| FigureInfo { key: format!("prices.{key}"), unit: Unit::Time, meaning, needed };
     let others = OTHERS.map(|(key, unit, meaning, needed)| FigureInfo { key: key.to_owned(), unit, meaning, needed });
-    let lab = PRICES.iter().map(|info| price(info.key, info.meaning, Needed::Always));
+    let lab = PRICES.iter().map(|info| price(info.key, info.meaning, needed(info.key)));
     let analysis = MEASURED.iter().map(|(key, meaning)| price(key, meaning, Needed::Never));
     others.into_iter().chain(lab).chain(analysis).collect()
 });

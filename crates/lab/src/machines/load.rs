@@ -107,7 +107,9 @@ fn remote(figures: &[Figure]) -> Option<Remote> {
 fn prices(figures: &[Figure]) -> Prices {
     let mut prices = Prices::default();
     for info in PRICES {
-        *(info.field)(&mut prices) = Picos::new(value(figures, &format!("prices.{}", info.key)));
+        if let Some(figure) = find(figures, &format!("prices.{}", info.key)) {
+            *(info.field)(&mut prices) = Picos::new(figure.value);
+        }
     }
     prices
 }

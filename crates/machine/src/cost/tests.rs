@@ -91,6 +91,7 @@ fn other_work_is_done_without_either() {
         (|(_, work, _)| work.tlb_flushes = 3, p.tlb_flush),
         (|(_, work, _)| work.slab_objects = 3, p.slab_object),
         (|(_, work, _)| work.slab_objects_scanned = 3, p.slab_scan),
+        (|(_, work, _)| work.pages_uncached = 3, p.uncache_page),
     ];
     for (kind, (change, price)) in kinds.into_iter().enumerate() {
         assert_eq!(added(change), [0, 0, 3 * price.get()], "{kind}");

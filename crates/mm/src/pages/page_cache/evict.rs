@@ -42,6 +42,7 @@ impl UsedPages {
             return self.cache.file_mut(id).take(index, None);
         }
         self.levels.file -= 1;
+        phys.work.pages_uncached += 1;
         if word.has(PageFlag::Dirty) {
             self.cache.clear_page_dirty(id, index, idx, phys);
         }
