@@ -15,6 +15,15 @@ impl<T: Tracer> Mm<T> {
         self.pages.swap.swapon_solid_state(slots, &self.phys);
     }
 
+    /// Adds swap space that is memory, as of zram: a page that goes there is free in the same pass of reclaim. Its write is still among those of
+    /// the run, for the time that it takes, and must not be ended by [`swap_written`](Self::swap_written).
+    ///
+    /// # Panics
+    /// Beyond `SWAP_MAX` in all.
+    pub fn swapon_in_memory(&mut self, slots: Pages) {
+        self.pages.swap.swapon_in_memory(slots, &self.phys);
+    }
+
     /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
     ///
     /// # Panics

@@ -216,8 +216,7 @@ impl UsedPages {
         if !self.shmem_to_swap(idx, phys) {
             return Outcome::Activate;
         }
-        self.write_to_swap(run, idx, tally, phys);
-        Outcome::Keep
+        self.write_to_swap(run, idx, tally, phys)
     }
 
     /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
@@ -254,7 +253,7 @@ impl UsedPages {
             return Outcome::Free;
         }
         if run.may_writepage && run.gfp.has(Gfp::IO) {
-            self.write_to_swap(run, idx, tally, phys);
+            return self.write_to_swap(run, idx, tally, phys);
         }
         Outcome::Keep
     }
@@ -265,11 +264,12 @@ impl UsedPages {
         idx: Idx,
         tally: &mut Tally,
         phys: &mut PhysMem<impl Tracer>,
-    ) {
+    ) -> Outcome {
         phys.flush_unmapped(tally);
-        let write = self.start_swap_write(idx, phys);
+        let (write, has_ended) = self.write_to_slot(idx, phys);
         phys.trace(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });
         run.writes.push(PageWrite::Swap(write));
         tally.written += phys.frames.word(idx).frames();
+        if has_ended { Outcome::Free } else { Outcome::Keep }
     }
 }

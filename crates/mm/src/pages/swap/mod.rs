@@ -13,6 +13,7 @@ mod free;
 mod readahead;
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use cache::SwapCache;
 use free::{CLUSTER, FreeSlots};
@@ -72,6 +73,8 @@ pub struct SwapArea {
     /// Up to the last one that was ever used.
     slots: Vec<Slot>,
     free: FreeSlots,
+    /// Slots in memory, where a page is written as soon as its write begins.
+    in_memory: Vec<Range<u32>>,
     /// Slots of pages in the swap cache, by frame.
     cached: SwapCache,
     window: Window,
@@ -167,6 +170,18 @@ impl SwapArea {
     /// Adds swap space on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
     pub(crate) fn swapon_solid_state(&mut self, slots: Pages, phys: &PhysMem<impl Tracer>) {
         self.free.add(slots.get(), phys.policy.thp.swap_whole);
+    }
+
+    /// Adds swap space that is memory, as of zram.
+    pub(crate) fn swapon_in_memory(&mut self, slots: Pages, phys: &PhysMem<impl Tracer>) {
+        let start = self.free.capacity() as u32;
+        self.swapon_solid_state(slots, phys);
+        self.in_memory.push(start..start + slots.get() as u32);
+    }
+
+    /// Whether what is written to a slot is there at once.
+    fn is_in_memory(&self, id: SlotId) -> bool {
+        self.in_memory.iter().any(|slots| slots.contains(&id.0))
     }
 
     /// Swap space: `SwapTotal`.
@@ -266,6 +281,17 @@ impl UsedPages {
         phys.counters.nr_vmscan_write += pages;
         phys.counters.thp_swpout += u64::from(pages > 1);
         SwapWrite { slot, pfn: phys.frames.pfn(idx), pages: Pages::new(pages) }
+    }
+
+    /// Writes a dirty page in the swap cache, which reclaim has isolated. Says whether the write has ended, as it has where the slot is memory:
+    /// reclaim frees the page in the same pass then.
+    pub(crate) fn write_to_slot(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> (SwapWrite, bool) {
+        let write = self.start_swap_write(idx, phys);
+        let has_ended = self.swap.is_in_memory(write.slot);
+        if has_ended {
+            self.end_writeback(idx, phys);
+        }
+        (write, has_ended)
     }
 
     /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.

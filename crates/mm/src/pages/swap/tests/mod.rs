@@ -131,6 +131,18 @@ fn unused_pages_are_written_first_and_freed_once_that_is_done() {
 }
 
 #[test]
+fn pages_that_go_to_memory_are_free_in_the_same_pass() {
+    let mut mm = boot(0);
+    mm.swapon_in_memory(Pages::new(100));
+    let (space, start) = program(&mut mm, 40);
+    let (freed, writes) = pass(&mut mm);
+    assert_eq!((freed, writes.len(), mm.counters().pswpout, mm.counters().pgrotated), (40, 40, 40, 0));
+    assert_eq!((mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()), (Pages::new(60), Pages::ZERO));
+    assert_eq!(mm.page_at(space, start), PageView::Swapped);
+    assert_eq!(pass(&mut mm), (0, alloc::vec![]));
+}
+
+#[test]
 fn neighbours_are_read_ahead_and_count_when_they_are_used() {
     let mut mm = boot(100);
     let (space, start) = program(&mut mm, 16);
