@@ -8,6 +8,8 @@
 //! proof that an address lies there, and functions take nothing else, so that no call can reach memory of Rust. Accesses are
 //! volatile: they may trap, as accesses of any program may, and the kernel ends the program then.
 //!
+//! [`shared_page`] and [`SharedWords`] alone map memory that Rust refers to: where the kernel chooses, and never by a region.
+//!
 //! A child of `fork` that had several threads finds their locks as they were. [`fork`] says what the caller must hold.
 #![allow(unsafe_code)]
 
@@ -414,7 +416,8 @@ pub(crate) struct SharedWords {
 impl SharedWords {
     /// Maps memory for so many words.
     pub(crate) fn map(count: usize) -> io::Result<Self> {
-        let bytes = (count * size_of::<AtomicU64>()).max(1).next_multiple_of(PAGE as usize);
+        let bytes = count.checked_mul(size_of::<AtomicU64>()).filter(|&bytes| bytes <= isize::MAX as usize);
+        let bytes = bytes.ok_or(io::ErrorKind::OutOfMemory)?.max(1).next_multiple_of(PAGE as usize);
         let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: the kernel chooses a free place.
         let got = unsafe { libc::mmap(ptr::null_mut(), bytes, prot, flags, -1, 0) };

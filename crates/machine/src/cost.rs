@@ -165,7 +165,7 @@ prices! {
     file_unlink,
     /// Finding a page of a file in the page cache for a read or write, or putting a new one there.
     file_page,
-    /// Taking a clean page of a file on a disk out of the page cache, beside its LRU list and its frame.
+    /// Taking a page of a file on a disk out of the page cache, beside its LRU list and its frame.
     uncache_page,
     /// Making a clean page of a file dirty: accounting, and reserving a block for it.
     dirty_page,

@@ -59,8 +59,6 @@ struct Installed {
 /// Subject of a bio's transfer.
 enum Io {
     SwapOut(SwapWrite),
-    /// Pages went to memory, and were free before this began.
-    Compressed,
     /// A read that a task waits for and ends itself.
     Read,
     FileRead {
@@ -227,8 +225,7 @@ impl Kernel {
                     let (disk, first) = self.storage.place_of_slot(write.slot);
                     wait_for_room(disk).await;
                     self.pay_for_transfer(disk, self.prices.compress_page, write.pages).await;
-                    let io = if disk.spec().in_memory { Io::Compressed } else { Io::SwapOut(write) };
-                    self.storage.submit(disk, Op::Write, first, write.pages, io);
+                    self.storage.submit(disk, Op::Write, first, write.pages, Io::SwapOut(write));
                 }
                 PageWrite::File(write) => {
                     wait_for_room(self.storage.main().expect("files on disk have a disk")).await;
@@ -326,7 +323,7 @@ impl Kernel {
         let io = self.storage.under_way.borrow_mut().take(completion.bio.tag);
         let (now, cpu) = (completion.ended, self.interrupted_cpu());
         match io {
-            Io::Read | Io::Compressed => {}
+            Io::Read => {}
             Io::SwapOut(write) => self.with(|mm| mm.swap_written(write, cpu)),
             Io::FileWrite(write) => self.with(|mm| mm.file_written(&write, now, cpu)),
             Io::Inodes(inodes) => self.with(|mm| inodes.into_iter().for_each(|inode| mm.inode_written(inode))),

@@ -36,10 +36,13 @@ pub(crate) const LOADS: u64 = 1000;
 #[derive(Clone)]
 pub(crate) struct Accesses(Shared);
 
-/// Places of the number of loads and their time in ns, of the loads of which it is known how many missed the TLB, and of those that did.
+/// Place of the number of loads.
 const NUMBER: usize = 0;
+/// Place of their time in ns.
 const NANOS: usize = 1;
+/// Place of the number of loads of which it is known how many missed the TLB.
 const COUNTED: usize = 2;
+/// Place of the number of those that missed it.
 const TLB_MISSES: usize = 3;
 
 impl Accesses {

@@ -89,7 +89,7 @@ struct Share {
     size: Bytes,
 }
 
-/// Files and bytes that one process has made in an iteration.
+/// Files that one process has made in an iteration, and the time that it took.
 struct Made {
     files: Vec<FileId>,
     took: Nanos,

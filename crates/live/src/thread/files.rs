@@ -37,11 +37,14 @@ impl Thread {
 }
 
 /// Bytes that cannot be compressed, as many as one system call writes. To make them anew for each call would take longer than the call.
-static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+pub(super) static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut bytes = vec![0; WRITE as usize];
     Pcg64Mcg::new(1).fill_bytes(&mut bytes);
     bytes
 });
+
+/// Bytes that a thread keeps for its reads, at most: more would be memory that the workload does not ask for.
+const READ_KEPT: usize = 2 << 20;
 
 thread_local! {
     /// Memory into which a thread reads: new memory for each call would be faults that the workload does not ask for.
@@ -76,6 +79,9 @@ impl Files for Thread {
         let open = self.file("pread", file)?;
         let read = READ.with_borrow_mut(|bytes| {
             let length = length.get() as usize;
+            if length > READ_KEPT {
+                return open.read_at(&mut vec![0; length], offset.get());
+            }
             bytes.resize(bytes.len().max(length), 0);
             open.read_at(&mut bytes[..length], offset.get())
         });

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use order9_units::Nanos;
 use order9_workloads::{ChildKind, Ended, Nodes as _, Processes, Shared, Spread, Stop, Times, streams};
@@ -13,6 +13,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, NanosleepRelativeResult, nanosleep, sched_setaffinity};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+use super::files::NOISE;
 use super::{Thread, block_on};
 use crate::errno::refused;
 use crate::program::stop_of_signal;
@@ -152,6 +153,8 @@ impl Thread {
             }
         };
         shares(false);
+        // A lock, too, that no child may find taken; and children need not make it each for itself.
+        LazyLock::force(&NOISE);
         // The child takes this lock and the allocator's alone; the C library cares for its own.
         let mut state = self.process.state();
         state.record.send(&self.process.run);

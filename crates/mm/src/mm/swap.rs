@@ -15,8 +15,8 @@ impl<T: Tracer> Mm<T> {
         self.pages.swap.swapon_solid_state(slots, &self.phys);
     }
 
-    /// Adds swap space that is memory, as of zram: a page that goes there is free in the same pass of reclaim. Its write is still among those of
-    /// the run, for the time that it takes, and must not be ended by [`swap_written`](Self::swap_written).
+    /// Adds swap space that is memory, as of zram: a page that goes there is free in the same pass of reclaim. Its write is among those of the
+    /// run all the same, for the time that it takes.
     ///
     /// # Panics
     /// Beyond `SWAP_MAX` in all.
@@ -24,7 +24,7 @@ impl<T: Tracer> Mm<T> {
         self.pages.swap.swapon_in_memory(slots, &self.phys);
     }
 
-    /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
+    /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it. A write to memory has ended before.
     ///
     /// # Panics
     /// If the page is not being written there.

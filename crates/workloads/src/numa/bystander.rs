@@ -10,7 +10,7 @@ use crate::sys::{Access, ChildKind, Mapping, Shared, Stop, Sys};
 /// Interval at which a bystander looks whether it shall go on.
 const LOOK: Nanos = Nanos::new(10_000_000);
 
-/// States of a bystander, behind 0 while it fills its memory: it lies idle; its starter sets the last one, and it uses its memory again.
+/// States of a bystander. It begins at 0 and fills its memory; then it lies idle, until who started it has it use its memory again.
 const IDLE: u64 = 1;
 const USES: u64 = 2;
 

@@ -247,6 +247,7 @@ async fn measure<S: Sys>(
         region.slots.report_slots(&sys, "");
         region.report_positions(&sys);
         region.report_use(&sys, base).await?;
+        // Only the lab comes here: a real kernel refuses memory of its own on a node of choice, and a process of its could not give back its parent's.
         for held in held.into_inner().expect("nobody panics with the lock") {
             give_back(&sys, held).await?;
         }

@@ -13,7 +13,7 @@ const PAGES: u64 = FILE.get() / PAGE_SIZE.get();
 /// Reads of a file before a reader chooses another one.
 const READS: u64 = 16;
 
-/// Numbers of a worker's files, all open.
+/// Numbers of a worker's files.
 #[derive(Clone)]
 struct Files(Shared);
 

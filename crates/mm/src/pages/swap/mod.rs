@@ -42,7 +42,8 @@ impl SlotId {
     }
 }
 
-/// A page to be written to swap; the caller writes it and then calls [`Mm::swap_written`](crate::Mm::swap_written).
+/// A page to be written to swap; the caller writes it and then calls [`Mm::swap_written`](crate::Mm::swap_written). To memory it has been
+/// written already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapWrite {
     /// Slot that the page is written to.
@@ -296,6 +297,9 @@ impl UsedPages {
 
     /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
     pub(crate) fn swap_written(&mut self, write: SwapWrite, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+        if self.swap.is_in_memory(write.slot) {
+            return; // It ended as it began.
+        }
         let idx = phys.frames.at(write.pfn);
         let word = phys.frames.word(idx);
         let there = word.has(PageFlag::Writeback) && self.swap.cached.get(idx) == Some(write.slot);

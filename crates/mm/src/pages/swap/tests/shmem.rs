@@ -50,6 +50,20 @@ fn bring_in(mm: &mut Mm, file: FileId, index: u64) -> Option<Pfn> {
 }
 
 #[test]
+fn pages_of_tmpfs_that_go_to_memory_are_free_in_the_same_pass() {
+    let mut mm = boot(0);
+    mm.swapon_in_memory(Pages::new(100));
+    let (file, space, start) = shared_memory(&mut mm);
+    let (freed, writes) = pass(&mut mm);
+    assert_eq!((freed, writes.len(), mm.counters().pswpout), (40, 40, 40));
+    written(&mut mm, &writes);
+    assert_eq!((mm.pages.swap.swap_cached(), mm.pages.user_levels().shmem), (Pages::ZERO, 0));
+    assert_eq!((mm.file_page(file, 0), mm.page_at(space, start)), (None, PageView::None));
+    read(&mut mm, space, page(start, 7));
+    assert!(mm.file_page(file, 7).is_some() && mm.pages.user_levels().shmem == 1);
+}
+
+#[test]
 fn pages_of_tmpfs_leave_their_file_for_swap_and_come_back() {
     let mut mm = boot(100);
     let (file, space, start) = shared_memory(&mut mm);

@@ -70,6 +70,19 @@ fn an_unused_huge_page_is_written_and_freed_in_one_piece() {
 }
 
 #[test]
+fn a_huge_page_that_goes_to_memory_is_free_in_the_same_pass() {
+    let mut mm = boot(policy(true));
+    mm.swapon_in_memory(Pages::new(4 * HUGE));
+    let space = program(&mut mm, HUGE);
+    write(&mut mm, space, 0);
+    forget_uses(&mut mm, space, 0);
+    let free = mm.phys.free_pages();
+    assert_eq!((reclaim(&mut mm), swapped(&mm)), (HUGE, [1, 0, HUGE, 0]));
+    assert_eq!((mm.phys.free_pages() - free, mm.pages.swap.swap_cached()), (Pages::new(HUGE), Pages::ZERO));
+    assert_eq!((mm.space(space).unwrap().swapped(), mm.write_pending(None).writeback), (Pages::new(HUGE), 0));
+}
+
+#[test]
 fn without_room_in_one_piece_it_is_split() {
     for solid in [false, true] {
         let mut mm = boot(policy(true));
