@@ -157,6 +157,8 @@ prices! {
     compress_page,
     /// Decompressing one page that zram holds, its request included.
     decompress_page,
+    /// Taking a page of a file on a disk out of the page cache, beside its LRU list and its frame.
+    uncache_page,
     /// Opening a file whose dentry and inode are cached, and closing it again, beside the two system calls.
     file_open,
     /// Making a file: directory entry and new inode, in memory and in the log. CPU time beyond `file_open`.
@@ -165,8 +167,6 @@ prices! {
     file_unlink,
     /// Finding a page of a file in the page cache for a read or write, or putting a new one there.
     file_page,
-    /// Taking a page of a file on a disk out of the page cache, beside its LRU list and its frame.
-    uncache_page,
     /// Making a clean page of a file dirty: accounting, and reserving a block for it.
     dirty_page,
     /// CPU time of writing back one dirty page among its neighbours: finding it, its share of a request, completion.

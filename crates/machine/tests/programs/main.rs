@@ -33,6 +33,8 @@ use order9_workloads::Stop;
 fn prices() -> Prices {
     let mut prices = Prices::default();
     PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(10_000));
+    // As built-in machines, which have no figure for it.
+    prices.uncache_page = Picos::ZERO;
     prices
 }
 
