@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::processes::{ChildKind, Processes};
 use super::stop::Stop;
 
-/// Numbers that a process has in common with all children that it starts later. A clone is the same numbers.
+/// Numbers that a process has in common with all children that it starts later. A clone is the same numbers. The methods panic where there
+/// is no number of that place.
 #[derive(Clone)]
 pub struct Shared(Arc<dyn AsRef<[AtomicU64]> + Send + Sync>);
 
