@@ -75,8 +75,12 @@ fn hand_out(
     left.sort_by_key(|&i| (Reverse(content(i).kernel()), content(i).movable, i));
     // Frames without a flag may be free pages on per-CPU lists.
     let is_marked = |i: usize| content(i).slab + blocks[i].count(FrameClass::PageTable) > 0;
-    let is_in_doubt = |i: usize| content(i).movable > 0 || !is_marked(i);
-    let mut kernel = free.take_fitting(unmovable.saturating_add(reclaimable), is_in_doubt, &mut left);
+    let doubt = |i: usize| match () {
+        () if u64::from(blocks[i].free()) == Order::PAGEBLOCK.pages().get() => Doubt::OnOtherLists,
+        () if content(i).movable > 0 || !is_marked(i) => Doubt::BesideOthers,
+        () => Doubt::None,
+    };
+    let mut kernel = free.take_fitting(unmovable.saturating_add(reclaimable), doubt, &mut left);
     kernel.sort_by_key(|&i| (Reverse(i32::from(content(i).slab) - i32::from(content(i).other_kernel)), i));
     give(take(&mut kernel, reclaimable), Migratetype::Reclaimable);
     give(kernel, Migratetype::Unmovable);
@@ -87,6 +91,17 @@ fn hand_out(
     left.sort_by_key(|&i| (content(i).kernel(), Reverse(i)));
     give(take(&mut left, count(Migratetype::Cma)), Migratetype::Cma);
     give(take(&mut left, count(Migratetype::Isolate)), Migratetype::Isolate);
+}
+
+/// How sure it is that a pageblock is one of kernel memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// It holds kernel memory and nothing else.
+    None,
+    /// It holds movable pages too, or nothing that a flag tells of.
+    BesideOthers,
+    /// It is free, and no list of kernel memory has it.
+    OnOtherLists,
 }
 
 impl FreeLists<'_> {
@@ -112,7 +127,7 @@ impl FreeLists<'_> {
 
     /// Takes the first `wanted` pageblocks for kernel memory, but those in doubt only where what is known of the lists of its types is no
     /// farther with the free parts of the block than without them. Where these do not suffice, the others follow.
-    fn take_fitting(&self, wanted: usize, is_in_doubt: impl Fn(usize) -> bool, left: &mut Vec<usize>) -> Vec<usize> {
+    fn take_fitting(&self, wanted: usize, doubt: impl Fn(usize) -> Doubt, left: &mut Vec<usize>) -> Vec<usize> {
         let mut missing = [0_i64; Order::COUNT];
         for mt in [Migratetype::Unmovable, Migratetype::Reclaimable] {
             let listed = self.by_type.get(&mt).into_iter().flatten();
@@ -122,7 +137,12 @@ impl FreeLists<'_> {
         left.retain(|&i| {
             let rest: [i64; Order::COUNT] =
                 std::array::from_fn(|order| missing[order] - i64::from(self.of_blocks[i][order]));
-            let fits = self.by_type.is_empty() || !is_in_doubt(i) || distance(&rest) <= distance(&missing);
+            let fits = self.by_type.is_empty()
+                || match doubt(i) {
+                    Doubt::None => true,
+                    Doubt::BesideOthers => distance(&rest) <= distance(&missing),
+                    Doubt::OnOtherLists => false,
+                };
             let takes = taken.len() < wanted && fits;
             if takes {
                 missing = rest;
@@ -244,6 +264,20 @@ mod tests {
         assert_eq!(types, expected);
         let by_contents = infer(&blocks, &counts).types;
         assert_ne!(by_contents[1], Movable, "contents alone do not tell");
+    }
+
+    #[test]
+    fn halves_of_a_free_block_that_no_list_of_the_kernel_has_stay_movable() {
+        use Migratetype::{Movable, Unmovable};
+        let blocks = [block(&[]), block(&[]), block(&[(FrameClass::Reserved, 512)])];
+        let mut of_blocks = [FreeBlocks::default(); 3];
+        of_blocks[0][10] = 1;
+        let mut movable = [0; Order::COUNT];
+        movable[10] = 1;
+        let by_type = [(Unmovable, [0; Order::COUNT]), (Movable, movable)].into();
+        let counts = [(Unmovable, 1), (Movable, 2)].into();
+        let types = infer_types(&blocks, &counts, FreeLists { of_blocks: &of_blocks, by_type: &by_type }).types;
+        assert_eq!(types, [Movable, Movable, Unmovable]);
     }
 
     #[test]
