@@ -28,7 +28,7 @@ impl<C: Choices> World<C> {
         let page = self.machine.run(alloc_pages(&self.machine, &request)).ok();
         self.check_effort(&request, &policy, before);
         let page = page?;
-        if !matches!(fault.need(), Need::PageTable | Need::Deposit | Need::HugeZero) {
+        if !matches!(fault.need(), Need::PageTable | Need::Deposit | Need::DepositFor(_) | Need::HugeZero) {
             self.check_place(task.space(), fault.need(), &policy, page);
         }
         Some(page)

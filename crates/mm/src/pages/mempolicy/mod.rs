@@ -116,7 +116,7 @@ impl UsedPages {
 
     #[cold]
     fn placed_fault(&mut self, fault: &Fault, plain: Request, phys: &PhysMem<impl Tracer>) -> Request {
-        if matches!(fault.need(), Need::PageTable | Need::Deposit | Need::HugeZero) {
+        if matches!(fault.need(), Need::PageTable | Need::Deposit | Need::DepositFor(_) | Need::HugeZero) {
             return self.task_request(fault.task(), plain, phys);
         }
         let Some(vma) = self.spaces.get(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {

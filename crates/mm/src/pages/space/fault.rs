@@ -63,8 +63,11 @@ pub enum FaultStep {
 pub enum Need {
     /// The page table of the slot.
     PageTable,
-    /// The page table that a huge mapping keeps for its split.
+    /// The page table that a huge mapping keeps for its split, asked for before the huge page of zeros, or a base page.
     Deposit,
+    /// The page table that the mapping of the fresh huge page that starts here keeps for its split. Where there is none,
+    /// [`crate::Mm::fault_refused`] gives the huge page back.
+    DepositFor(Pfn),
     /// A huge page, zeroed. Where there is none, [`crate::Mm::fault_refused`] goes on.
     HugePage,
     /// A huge copy of the huge page that starts here, which is shared. The same.
@@ -131,12 +134,12 @@ impl Need {
     /// Whether the fault can go on without.
     #[must_use]
     pub const fn may_be_refused(self) -> bool {
-        self.order().get() > 0 || matches!(self, Self::BaseFirst)
+        self.order().get() > 0 || matches!(self, Self::BaseFirst | Self::DepositFor(_))
     }
 
     pub(crate) const fn gfp(self) -> Gfp {
         match self {
-            Self::PageTable | Self::Deposit => Gfp::GFP_PGTABLE_USER,
+            Self::PageTable | Self::Deposit | Self::DepositFor(_) => Gfp::GFP_PGTABLE_USER,
             Self::Zeroed => Gfp::GFP_HIGHUSER_MOVABLE.with(Gfp::ZERO),
             _ => Gfp::GFP_HIGHUSER_MOVABLE,
         }

@@ -91,7 +91,12 @@ impl UsedPages {
     fn take_page(&mut self, fault: &Fault, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
         let idx = phys.fresh_block(page, fault.need.order());
         match fault.need {
-            Need::Deposit | Need::HugePage | Need::HugeCopyOf(_) | Need::HugeZero | Need::BaseFirst => {
+            Need::Deposit
+            | Need::DepositFor(_)
+            | Need::HugePage
+            | Need::HugeCopyOf(_)
+            | Need::HugeZero
+            | Need::BaseFirst => {
                 return self.finish_huge(fault, idx, cpu, phys);
             }
             Need::Surplus => return self.finish_surplus(fault, page, cpu, phys),

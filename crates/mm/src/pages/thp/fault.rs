@@ -12,7 +12,7 @@ use crate::mempolicy::{PageOf, PlacedHuge, SpaceTask};
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::policy::{HugeCow, ZeroWrite};
+use crate::policy::{HugeCow, HugePlacement, ZeroWrite};
 use crate::space::Spaces;
 use crate::space::{
     Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
@@ -112,16 +112,17 @@ impl UsedPages {
         }
         self.huge.khugepaged_register(fault.space, phys);
         let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, search: None, ..fault });
-        if self.spaces.living(fault.space).spare_table.is_none() {
+        let zero = fault.access == Access::Read && phys.settings.thp.use_zero_page;
+        // A page of zeros comes after its table, a huge page of its own before.
+        let table_first = zero || phys.policy.thp.placement == HugePlacement::LocalBaseFirst;
+        if table_first && self.spaces.living(fault.space).spare_table.is_none() {
             return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);
         }
-        match fault.access {
-            Access::Read if !phys.settings.thp.use_zero_page => {}
-            Access::Read if !self.huge.has_huge_zero_page() => return need(Need::HugeZero, zero_gfp(&phys.policy.thp)),
-            Access::Read => return self.map_huge_zero(&fault, phys),
-            Access::Write => {}
+        match self.huge.has_huge_zero_page() {
+            _ if !zero => self.ask_huge(fault, Need::HugePage, vma, phys),
+            true => self.map_huge_zero(&fault, phys),
+            false => need(Need::HugeZero, zero_gfp(&phys.policy.thp)),
         }
-        self.ask_huge(fault, Need::HugePage, vma, phys)
     }
 
     /// Asks for a huge page where the policy looks first; `need` says what for.
@@ -234,6 +235,10 @@ impl UsedPages {
                 self.hugetlb_give_surplus(None, phys);
                 self.hugetlb_refused(fault, cpu, phys)
             }
+            (Need::DepositFor(page), _) => {
+                phys.free_fresh(phys.frames.at(page), cpu);
+                FaultStep::NeedPage(Fault { need: Need::PageTable, ..fault.clone() })
+            }
             (_, None) => self.resolve_refused(fault, phys),
             (_, Some(search)) => {
                 let next = self.go_on_searching(search, phys);
@@ -307,9 +312,26 @@ impl UsedPages {
             Need::Deposit => self.keep_spare_table(fault.space, fault.vpn, idx, cpu, phys),
             Need::HugeZero => self.take_huge_zero(idx, cpu, phys),
             Need::BaseFirst => return self.map_base_first(fault, idx, cpu, phys),
+            Need::DepositFor(page) => {
+                self.keep_spare_table(fault.space, fault.vpn, idx, cpu, phys);
+                let fault = Fault { need: Need::HugePage, ..fault.clone() };
+                return self.map_fresh_huge(&fault, phys.frames.at(page), cpu, phys);
+            }
+            Need::HugePage if fault.seen.is_none() && self.lacks_table(fault) => {
+                let need = Need::DepositFor(phys.frames.pfn(idx));
+                return FaultStep::NeedPage(Fault { need, gfp: need.gfp(), search: None, ..*fault });
+            }
             _ => return self.map_fresh_huge(fault, idx, cpu, phys),
         }
         self.resolve_again(fault, phys)
+    }
+
+    /// Whether a huge page could be mapped in the slot of a fault, if there were a page table for its split.
+    fn lacks_table(&self, fault: &Fault) -> bool {
+        self.spaces.get(fault.space).is_ok_and(|space| {
+            let is_empty = space.table.huge(fault.vpn).is_none() && space.table.table(fault.vpn).is_none();
+            is_empty && space.spare_table.is_none() && space.vmas.generation == fault.generation
+        })
     }
 
     /// Keeps a page table for the next slot of the space that needs one.

@@ -103,10 +103,8 @@ fn a_fault_without_huge_page_takes_base_pages_and_the_next_slot_tries_again() {
 fn a_slot_that_changed_meanwhile_is_looked_at_again() {
     let mut mm = boot(Policy::default());
     let space = program(&mut mm, HUGE);
-    let table = mm.fault_begin(space, at(0), Access::Write, CPU);
-    let FaultStep::NeedPage(fault) = table else { panic!("{table:?}") };
-    let page = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_PGTABLE_USER)).unwrap();
-    let FaultStep::NeedPage(fault) = mm.fault_finish(&fault, page, CPU) else { panic!("it needs a huge page") };
+    let step = mm.fault_begin(space, at(0), Access::Write, CPU);
+    let FaultStep::NeedPage(fault) = step else { panic!("{step:?}") };
     assert_eq!(fault.need(), Need::HugePage);
     let page = mm.alloc_fast(&fault.request(CPU)).unwrap();
     write(&mut mm, space, 3);
@@ -231,13 +229,7 @@ fn who_may_reclaim_for_a_huge_page_asks_so() {
     let space = program(&mut mm, 2 * HUGE);
     mm.madvise(space, at(HUGE), super::pages(HUGE), Madvise::HugePage, CPU).unwrap();
     for (page, direct) in [(0, false), (HUGE, true)] {
-        let mut step = mm.fault_begin(space, at(page), Access::Write, CPU);
-        if let FaultStep::NeedPage(fault) = &step
-            && fault.need() == Need::Deposit
-        {
-            let table = mm.alloc_fast(&fault.request(CPU)).unwrap();
-            step = mm.fault_finish(fault, table, CPU);
-        }
+        let step = mm.fault_begin(space, at(page), Access::Write, CPU);
         let FaultStep::NeedPage(fault) = step else { panic!("{step:?}") };
         let request = fault.request(CPU);
         assert_eq!((request.order, request.gfp.has(Gfp::DIRECT_RECLAIM)), (Order::PAGEBLOCK, direct));

@@ -139,17 +139,24 @@ fn every_row_of_eligibility_counts_what_it_says() {
 }
 
 #[test]
-fn without_memory_for_a_page_table_nothing_is_counted() {
+fn a_huge_page_without_memory_for_its_page_table_is_given_back_and_nothing_counted() {
     let mut mm = boot(recent());
     let space = program(&mut mm, HUGE);
+    let step = mm.fault_begin(space, at(0), Access::Write, CPU);
+    let FaultStep::NeedPage(fault) = &step else { panic!("{step:?}") };
+    assert_eq!(fault.need(), Need::HugePage, "the huge page comes first");
+    let page = mm.alloc_fast(&fault.request(CPU)).expect("there is one");
     while mm.alloc_fast(&Request::new(order9_units::Order::ZERO, Gfp::GFP_KERNEL)).is_ok() {}
     let added = adds(&mut mm, |mm| {
-        let step = mm.touch(space, at(0), Access::Write, CPU);
-        assert_eq!(
-            super::no_page(&step),
-            Some(Need::Deposit),
-            "row 5: the caller reclaims for it, or ends the program"
-        );
+        let step = mm.fault_finish(fault, page, CPU);
+        assert_eq!(super::no_page(&step), Some(Need::DepositFor(page)), "row 5: the caller reclaims for it");
+        checked(mm);
+        let FaultStep::NeedPage(fault) = &step else { unreachable!("it was that") };
+        let free = mm.phys().free_pages();
+        let step = mm.fault_refused(fault, CPU);
+        assert_eq!(step, FaultStep::Done, "the page table comes from what the huge page was, and so does a base page");
+        let back = (mm.phys().free_pages() - free).get();
+        assert!(back > HUGE / 2 && back < HUGE, "{back} pages are free again");
     });
     assert_eq!(added, []);
     checked(&mm);
