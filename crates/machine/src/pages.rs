@@ -3,8 +3,8 @@
 use order9_mm::env::Env as _;
 use order9_mm::mempolicy::{Movable, PageMove};
 use order9_mm::space::{Access, PageView, Residence, VirtAddr, Vpn, VpnRange};
-use order9_mm::{AccessLevels, Errno};
-use order9_units::{NodeId, Pages, Pfn};
+use order9_mm::{AccessLevels, Errno, Gfp, Request, alloc_pages};
+use order9_units::{NodeId, Order, Pages, Pfn};
 use order9_workloads::{Loads, Stop};
 
 use crate::access::{MeanLoad, Pass, mean_load};
@@ -20,14 +20,17 @@ pub(crate) struct Pin {
 }
 
 impl Thread {
-    /// Number of pages of `range` that are in memory.
+    /// Number of pages of `range` that are in memory. The kernel writes its answer to a page of its own first. That page makes the next
+    /// refill of the per-CPU lists small again, where these follow the load.
     pub(crate) async fn resident(&self, range: VpnRange) -> Result<u64, Stop> {
         self.enter().await?;
+        let request = self.placed(Request::new(Order::ZERO, Gfp::GFP_USER));
+        let answer = alloc_pages(self, &request).await.map_err(|error| self.no_memory(error))?;
         let in_memory = |vpn: Vpn| self.kernel.look(|mm| self.in_memory(mm, vpn));
-        range
-            .iter()
-            .try_fold(0, |sum, vpn| Some(sum + u64::from(in_memory(vpn)?)))
-            .ok_or_else(|| refused("mincore", Errno::Enomem))
+        let resident = range.iter().try_fold(0, |sum, vpn| Some(sum + u64::from(in_memory(vpn)?)));
+        self.kernel.with(|mm| mm.free(answer, self.cpu())).expect("a page is freed once");
+        self.spend().await;
+        resident.ok_or_else(|| refused("mincore", Errno::Enomem))
     }
 
     /// Whether a page is in memory; `None` where nothing is mapped.
