@@ -155,12 +155,24 @@ pub(crate) fn lock(region: Region, locked: bool) -> io::Result<()> {
     answer(unsafe { call(region.at(), region.len()) }.into()).map(drop)
 }
 
-/// `mincore`: the addresses of the base pages of `region` that are in memory.
-pub(crate) fn resident(region: Region) -> io::Result<Vec<u64>> {
-    let mut pages = vec![0_u8; region.len() / PAGE as usize];
-    // SAFETY: the vector has a byte for each page.
-    answer(unsafe { libc::mincore(region.at(), region.len(), pages.as_mut_ptr()) }.into())?;
-    Ok(region.pages().zip(pages).filter(|(_, page)| page & 1 == 1).map(|(address, _)| address).collect())
+/// Pages that one call of `mincore` is asked about, whose answer lies on the stack: memory of the heap would come and go with each question,
+/// and its pages with it.
+const ASKED: usize = 512;
+
+/// `mincore`: calls `found` with the address of each base page of `region` that is in memory.
+pub(crate) fn resident(region: Region, mut found: impl FnMut(u64)) -> io::Result<()> {
+    let pages = region.len() / PAGE as usize;
+    let mut addresses = region.pages();
+    for first in (0..pages).step_by(ASKED) {
+        let mut answers = [0_u8; ASKED];
+        let asked = (pages - first).min(ASKED);
+        let start = region.at().wrapping_byte_add(first * PAGE as usize);
+        // SAFETY: the array has a byte for each page that is asked about.
+        answer(unsafe { libc::mincore(start, asked * PAGE as usize, answers.as_mut_ptr()) }.into())?;
+        let there = answers[..asked].iter().zip(addresses.by_ref()).filter(|(page, _)| **page & 1 == 1);
+        there.for_each(|(_, address)| found(address));
+    }
+    Ok(())
 }
 
 /// Loads, or stores, the first word of every page, upward.

@@ -93,8 +93,9 @@ impl AddressSpace for Thread {
     }
 
     async fn mincore(&self, area: Area) -> Result<u64, Stop> {
-        let pages = raw::resident(Region::of(area)?).map_err(|error| refused("mincore", error))?;
-        Ok(pages.len() as u64)
+        let mut pages = 0;
+        raw::resident(Region::of(area)?, |_| pages += 1).map_err(|error| refused("mincore", error))?;
+        Ok(pages)
     }
 
     async fn touch(&self, area: Area, access: Access) -> Result<(), Stop> {
@@ -109,7 +110,8 @@ impl AddressSpace for Thread {
 
     async fn load(&self, area: Area, loads: u64) -> Result<Loads, Stop> {
         let region = Region::of(area)?;
-        let there = raw::resident(region).map_err(|error| refused("mincore", error))?;
+        let mut there = Vec::new();
+        raw::resident(region, |page| there.push(page)).map_err(|error| refused("mincore", error))?;
         if there.is_empty() {
             return Ok(Loads::default());
         }
