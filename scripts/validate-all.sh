@@ -6,6 +6,7 @@
 #
 #   --quick         one experiment of each scenario, one run each: minutes
 #   --again         run the lab anew against the kernels' runs that are there, and no kernel: minutes
+#   --more          boot kernels again for experiments that have fewer runs than --runs says, and keep the runs that are there
 #   --kernels LIST  kernels, "5.10 6.1 6.12 7.2 host" by default; host is the one that runs here
 #   --runs N        runs of each experiment (3)
 #   --prices FILE   prices of the lab in guests (each kernel's own, measured in a guest once and kept in the folder)
@@ -17,16 +18,17 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-    sed -n '5,15s/^# \{0,3\}//p' "$0" >&2
+    sed -n '5,16s/^# \{0,3\}//p' "$0" >&2
     exit 2
 }
 
 order9=''
-kernels='5.10 6.1 6.12 7.2 host' runs=3 prices='' causes=docs/fidelity-causes.toml into='' page='' quick=no again=no
+kernels='5.10 6.1 6.12 7.2 host' runs=3 prices='' causes=docs/fidelity-causes.toml into='' page='' quick=no again=no more=no
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=yes && shift && continue ;;
         --again) again=yes && shift && continue ;;
+        --more) more=yes && shift && continue ;;
         --kernels) kernels=${2-} ;;
         --runs) runs=${2-} ;;
         --prices) prices=${2-} ;;
@@ -80,8 +82,12 @@ judge() {
         compgen -G "$place/*/*/kernel.json" >/dev/null || compgen -G "$place/*/*/start-*/kernel.json" >/dev/null || return
         arguments+=(--again "$place")
     else
-        [ -e "$place/fidelity.json" ] && return
-        rm -rf "$place"
+        if [ $more = yes ] && [ "$kernel" != host ] && compgen -G "$place/*/*/start-*/kernel.json" >/dev/null; then
+            arguments+=(--more)
+        else
+            [ -e "$place/fidelity.json" ] && return
+            rm -rf "$place"
+        fi
         arguments+=(-o "$place")
         [ "$kernel" = host ] || arguments+=(--kernel "linux-$kernel" --deterministic)
     fi
@@ -92,7 +98,7 @@ judge() {
     # 1 is a verdict: quantities outside their goals.
     if [ $status -gt 1 ] || ! [ -e "$place/fidelity.json" ]; then
         printf '%-6s %-28s no verdict: %s\n' "$kernel" "$case" "$(grep '^order9: ' "$place.log" | tail -n 1)"
-        if [ $again = yes ]; then rm -f "$place/fidelity.json"; else rm -rf "$place"; fi
+        if [ $again = yes ] || [ $more = yes ]; then rm -f "$place/fidelity.json"; else rm -rf "$place"; fi
         return
     fi
     printf '%-6s %-28s %s (%d s)\n' "$kernel" "$case" "$(sed -n 's/.*: \([0-9]* of [0-9]*\) quantities good enough$/\1/p' "$place.log")" \

@@ -193,6 +193,10 @@ pub(crate) struct ValidateArgs {
     /// verdicts there are replaced.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "kernels"])]
     pub(crate) again: Option<PathBuf>,
+    /// Add boots of the kernels to the real runs that the directory holds, until there are as many as --runs says. The lab's runs and the
+    /// verdicts there are replaced.
+    #[arg(long, requires = "output", requires = "kernels", conflicts_with = "force")]
+    pub(crate) more: bool,
     /// Replace what the directory holds.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
@@ -206,6 +210,7 @@ Examples:
   order9 validate hugealloc --kernel linux-6.1 --kernel linux-6.12 --param driver=advised --runs 5
   order9 validate thpscale --kernel ./bzImage --machine small.toml -o checked
   order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked
+  order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked --more --runs 6
   order9 validate scenarios/referee.toml --prices guest.toml --again checked";
 
 impl ValidateArgs {

@@ -9,8 +9,17 @@ use order9_workloads::Parameters;
 
 use super::about::{About, Clock, Kind};
 use super::{Referee, usage};
-use crate::bench::guest::{Booted, in_guest, job, title};
+use crate::bench::guest::{Booted, in_guest, job};
 use crate::failure::Failure;
+
+/// Guests to boot, by numbers that decide their random numbers: from the first one on, less than `starts`.
+pub(super) struct Boots {
+    /// Title of the kernel, which differs from those of others.
+    pub(super) title: String,
+    pub(super) first: u64,
+    pub(super) starts: u64,
+    pub(super) deterministic: bool,
+}
 
 /// Saved guests with one kernel.
 pub(super) struct Guests {
@@ -24,24 +33,26 @@ pub(super) struct Guests {
 }
 
 impl Guests {
-    /// Boots `starts` guests, at least one, maps the memory of each and saves it. Their title differs from those of `others`. What is known
-    /// of the machine is what the first one says.
+    /// Maps the memory of each guest that was asked for and saves it: of `first`, which has booted, unless others come before it, and of
+    /// those that boot now. What is known of the machine is what `first` says.
     pub(super) fn boot(
+        first: Booted,
         spec: &GuestSpec,
-        deterministic: bool,
-        starts: u64,
-        others: &[String],
+        boots: &Boots,
         machine: Option<MachineSpec>,
     ) -> Result<Self, Failure> {
-        let Booted { guest, facts, notes } = Booted::new(spec, deterministic)?;
-        let others: Vec<&str> = others.iter().map(String::as_str).collect();
-        let (title, accel) = (title(&facts.kernel, &others), guest.accel());
-        let mut all = vec![map_and_save(guest)?];
-        for other in 1..starts {
-            let booted = Booted::new(&GuestSpec { seed: spec.seed + other, ..spec.clone() }, deterministic)?;
-            all.push(map_and_save(booted.guest)?);
+        let Booted { guest, facts, notes } = first;
+        let accel = guest.accel();
+        let mut starts = Vec::new();
+        match boots.first {
+            0 => starts.push(map_and_save(guest)?),
+            _ => drop(guest),
         }
-        Ok(Self { title, facts, notes, accel, starts: all, machine })
+        for number in boots.first.max(1)..boots.starts {
+            let booted = Booted::new(&GuestSpec { seed: spec.seed + number, ..spec.clone() }, boots.deterministic)?;
+            starts.push(map_and_save(booted.guest)?);
+        }
+        Ok(Self { title: boots.title.clone(), facts, notes, accel, starts, machine })
     }
 }
 

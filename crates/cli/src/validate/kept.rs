@@ -39,6 +39,11 @@ impl Kept {
         Self { folder: folder.to_owned(), machine, current: None }
     }
 
+    /// Number of memories from which runs of an experiment started.
+    pub(super) fn memories(&self, experiment: &str) -> usize {
+        self.folders(experiment).len()
+    }
+
     fn current(&self) -> &(Vec<PathBuf>, About) {
         self.current.as_ref().expect("an experiment was started")
     }
@@ -99,7 +104,7 @@ impl Referee for Kept {
         Ok(loaded.runs)
     }
 
-    fn is_new(&self) -> bool {
+    fn is_new(&self, _: usize) -> bool {
         false
     }
 }

@@ -1,6 +1,7 @@
 //! `order9 validate`: real kernels and the lab from the same memory, side by side.
 
 mod about;
+mod grown;
 mod guests;
 mod in_lab;
 mod kept;
@@ -20,12 +21,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::ValidateArgs;
-use crate::bench::guest::{machine_of, specs};
+use crate::bench::guest::{Booted, machine_of, specs, title};
 use crate::failure::Failure;
 use crate::output::{print, print_json, say};
 use crate::run::{command, named};
 use about::About;
-use guests::Guests;
+use grown::{Grown, kept_starts};
+use guests::{Boots, Guests};
 use kept::Kept;
 use part::Part;
 use place::Place;
@@ -51,8 +53,8 @@ trait Referee {
     fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure>;
     /// All runs of the plan, from the memory with this number.
     fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure>;
-    /// Whether the runs are taken now, and have to be kept.
-    fn is_new(&self) -> bool {
+    /// Whether the runs from the memory with this number are taken now, and have to be kept.
+    fn is_new(&self, _start: usize) -> bool {
         true
     }
 }
@@ -135,11 +137,31 @@ impl Session<'_> {
         for guest in specs(&args.kernels, spec.as_ref())? {
             // A guest without a run of either side would be booted in vain.
             let starts = args.starts.unwrap_or(args.runs).min(args.runs).min(in_lab::lab_runs(args));
-            let mut guests = Guests::boot(&guest, args.kernels.deterministic, starts, &titles, spec.clone())?;
-            titles.push(guests.title());
-            self.judge(&mut guests, machine)?;
+            let first = Booted::new(&guest, args.kernels.deterministic)?;
+            let title = title(&first.facts.kernel, &titles.iter().map(String::as_str).collect::<Vec<_>>());
+            titles.push(title.clone());
+            let kept = args.more.then(|| self.kept(&title, machine)).transpose()?.filter(|(_, there)| *there > 0);
+            let there = kept.as_ref().map_or(0, |(_, there)| *there as u64);
+            if there >= starts {
+                let (mut kept, _) = kept.expect("more than none");
+                self.judge(&mut kept, machine)?;
+                continue;
+            }
+            let more = Boots { title, first: there, starts, deterministic: args.kernels.deterministic };
+            let mut guests = Guests::boot(first, &guest, &more, spec.clone())?;
+            match kept {
+                Some((kept, there)) => self.judge(&mut Grown::new(kept, there, guests), machine)?,
+                None => self.judge(&mut guests, machine)?,
+            }
         }
         Ok(())
+    }
+
+    /// Runs under a kernel that the experiments on this machine have already, and how many of their memories all of them have.
+    fn kept(&self, title: &str, machine: Option<&str>) -> Result<(Kept, usize), Failure> {
+        let here = self.asked.iter().filter(|asked| asked.plan.machine.as_deref() == machine);
+        let spec = machine_of(&self.args.kernels, machine)?;
+        kept_starts(self.place.root(), title, spec, here.map(|asked| asked.name.as_str()))
     }
 
     /// Holds the lab against the runs of every kernel that were kept below `root`.
@@ -227,7 +249,7 @@ impl Session<'_> {
         let about = referee.about();
         let parameters = plan.parameters(&about.facts.for_workloads()).map_err(usage)?;
         let folder = self.place.folder(&referee.title(), &asked.name, part)?;
-        let start = if referee.is_new() { folder.keep_start(start)? } else { folder.start() };
+        let start = if referee.is_new(part.start) { folder.keep_start(start)? } else { folder.start() };
         let real = referee.runs(part.start, &plan, &parameters)?;
         if let Some(broken) = broken(&real) {
             return Ok(Err(broken));
@@ -239,7 +261,7 @@ impl Session<'_> {
             return Ok(Err(broken));
         }
         folder.keep_runs("lab", &lab)?;
-        if !referee.is_new() {
+        if !referee.is_new(part.start) {
             return Ok(Ok(Both { real, lab: lab.runs }));
         }
         let real = Experiment::new(live_inputs(&plan, &parameters, about.machine(), &[&referee.title()]), real);

@@ -37,15 +37,15 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(args: &ValidateArgs) -> Result<Self, Failure> {
-        let existing = if args.force || args.again.is_some() { Existing::Replace } else { Existing::Keep };
+        let existing = if args.force || args.more || args.again.is_some() { Existing::Replace } else { Existing::Keep };
         if let Some(root) = &args.again {
             return Ok(Self { root: root.clone(), is_kept: true, existing, _temporary: None });
         }
         match &args.output {
             Some(root) => {
                 let is_full = fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some());
-                if is_full && !args.force {
-                    return Err(Failure::file(root, "is not empty; --force replaces what it holds"));
+                if is_full && !args.force && !args.more {
+                    return Err(Failure::file(root, "is not empty; --force replaces what it holds, --more adds to it"));
                 }
                 Ok(Self { root: root.clone(), is_kept: true, existing, _temporary: None })
             }
@@ -55,6 +55,10 @@ impl Place {
                 Ok(Self { root, is_kept: false, existing, _temporary: Some(temporary) })
             }
         }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// The folder for a part of an experiment under a kernel.
