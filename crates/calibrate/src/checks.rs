@@ -2,8 +2,9 @@
 //!
 //! The write fault with a page from the per-CPU list is not among them: `fault` is what its other parts leave.
 
+use crate::collapse::HALF;
 use crate::direct::Direct;
-use crate::prices::{PER_SECTION, PER_TABLE, price, table_per_page};
+use crate::prices::{PER_SECTION, PER_TABLE, around_collapse, price, table_per_page};
 
 /// One whole.
 pub(crate) struct Check {
@@ -68,6 +69,17 @@ pub(crate) const CHECKS: &[Check] = &[
             sum(d, &["fault", "vma_lookup", "zone_check", "pcp_hit", "pte_set"]) / PER_TABLE + price(d, "clear_page")
         },
         parts: "(fault + vma_lookup + zone_check + pcp_hit + pte_set) / 512 + clear_page",
+    },
+    Check {
+        what: "collapse of 256 base pages",
+        whole: |d| d.collapse_half,
+        sum: |d| {
+            let page = ["collapse_page", "copy_page", "isolate_page", "pte_clear", "pcp_hit"];
+            let pages = HALF as f64 * sum(d, &page) + (PER_TABLE - HALF as f64) * price(d, "clear_page");
+            price(d, "collapse_range") + around_collapse(d) + pages
+        },
+        parts: "collapse_range + vma_lookup + 512 frame_scan + zone_check + zone_lock + list_op + pte_set + tlb_flush + 256 \
+                (collapse_page + copy_page + isolate_page + pte_clear + pcp_hit) + 256 clear_page",
     },
     Check {
         what: "mprotect of one page, there and back",

@@ -43,7 +43,8 @@ pub(crate) fn available() -> io::Result<u64> {
     kib.map(|kib| kib << 10).ok_or_else(|| io::Error::other("/proc/meminfo: expected a line `MemAvailable:`"))
 }
 
-fn vmstat() -> io::Result<BTreeMap<String, u64>> {
+/// Counters of /proc/vmstat.
+pub(crate) fn vmstat() -> io::Result<BTreeMap<String, u64>> {
     counters("/proc/vmstat")
 }
 

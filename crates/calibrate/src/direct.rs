@@ -119,4 +119,14 @@ direct! {
     zram_read,
     /// taking a clean page of a zram device out of the page cache, to be free
     uncache,
+    /// collapse of 2 MiB where 64 base pages are there, and holes
+    collapse_few,
+    /// collapse of 2 MiB where 256 base pages are there, and holes
+    collapse_half,
+    /// collapse of 2 MiB where 512 base pages are there
+    collapse_full,
+    /// collapse of 2 MiB where 64 parts of a huge page are left, and holes
+    collapse_few_parts,
+    /// collapse of 2 MiB where 256 parts of a huge page are left, and holes
+    collapse_half_parts,
 }

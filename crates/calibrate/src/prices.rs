@@ -1,6 +1,7 @@
 //! Prices that follow from the measurements: one table. The keys are those of the cost model (`PRICES` of crate machine),
 //! whose tests compare them. `checks` adds prices up again.
 
+use crate::collapse::{FEW, HALF};
 use crate::direct::Direct;
 
 /// One price of the cost model.
@@ -95,6 +96,28 @@ fn fault(d: &Direct) -> f64 {
 
 fn tlb_flush(d: &Direct) -> f64 {
     d.mprotect_page - d.mprotect_empty - 2.0 * pte_set(d)
+}
+
+/// Price of a base page that is collapsed, the hole in whose place it is left out: the copy, and all that becomes of the old page.
+fn collapsed_page(d: &Direct) -> f64 {
+    per_page(d.collapse_few, d.collapse_full, PER_TABLE) + clear_page(d)
+}
+
+/// Price of a collapsed part of a huge page, likewise.
+fn collapsed_part(d: &Direct) -> f64 {
+    per_page(d.collapse_few_parts, d.collapse_half_parts, HALF as f64) + clear_page(d)
+}
+
+/// Time that one page more takes, between a slot with [`FEW`] pages and one with `many`.
+fn per_page(few: f64, much: f64, many: f64) -> f64 {
+    (much - few) / (many - FEW as f64)
+}
+
+/// Price of a collapse beside the pages of its slot, as the engine counts it: finding the mapping, looking at each page, the huge page
+/// and its entry, the flush.
+pub(crate) fn around_collapse(d: &Direct) -> f64 {
+    let found = vma_lookup(d) + PER_TABLE * frame_scan(d);
+    found + zone_check(d) + zone_lock(d) + list_op(d) + pte_set(d) + tlb_flush(d)
 }
 
 /// Every price of the cost model, in its order.
@@ -336,6 +359,44 @@ pub(crate) const PRICES: &[Price] = &[
                  isolate_page and pcp_hit",
         cross: None,
     },
+    Price {
+        key: "collapse_range",
+        ns: |d| {
+            let holes = (PER_TABLE - FEW as f64) * clear_page(d);
+            d.collapse_few - FEW as f64 * collapsed_page(d) - holes - around_collapse(d)
+        },
+        method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 64 base pages, less these pages, clear_page for the \
+                 others, vma_lookup, 512 frame_scan, zone_check, zone_lock, list_op, pte_set and tlb_flush",
+        cross: Some(Cross {
+            what: "the same with 64 parts of a huge page",
+            ns: |d| {
+                let holes = (PER_TABLE - FEW as f64) * clear_page(d);
+                d.collapse_few_parts - FEW as f64 * collapsed_part(d) - holes - around_collapse(d)
+            },
+            comment: "the small difference of large numbers",
+        }),
+    },
+    Price {
+        key: "collapse_page",
+        ns: |d| collapsed_page(d) - d.memcpy - 2.0 * list_op(d) - d.unmap,
+        method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 512 base pages against 64, per page, and clear_page for \
+                 the hole that it is not, less copy_page, isolate_page, pte_clear and pcp_hit",
+        cross: Some(Cross {
+            what: "the same with 256 base pages against 64",
+            ns: |d| {
+                let page = per_page(d.collapse_few, d.collapse_half, HALF as f64) + clear_page(d);
+                page - d.memcpy - 2.0 * list_op(d) - d.unmap
+            },
+            comment: "the difference of large numbers",
+        }),
+    },
+    Price {
+        key: "collapse_part",
+        ns: |d| collapsed_part(d) - d.memcpy - 2.0 * list_op(d) - (d.unmap - pcp_hit(d)),
+        method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 256 parts of a huge page against 64, per part, and \
+                 clear_page for the hole that it is not, less copy_page, isolate_page and pte_clear",
+        cross: None,
+    },
 ];
 
 /// The price called `key`.
@@ -350,4 +411,31 @@ pub(crate) fn price(d: &Direct, key: &str) -> f64 {
 /// Keys of all prices that are measured, in the order of the cost model.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     PRICES.iter().map(|price| price.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collapse_is_its_range_its_pages_and_what_they_have_prices_for() {
+        let [clear, copy, unmap] = [500.0, 400.0, 300.0];
+        let slot = |range: f64, page: f64, present: f64| range + present * page + (PER_TABLE - present) * clear;
+        let base = |present| slot(7_000.0, 1_000.0 + copy + unmap, present);
+        let parts = |present| slot(7_000.0, 2_000.0 + copy + unmap, present);
+        let direct = Direct {
+            map_uncleared: clear,
+            memcpy: copy,
+            unmap,
+            compact_sixteenth_scans: 1.0,
+            collapse_few: base(64.0),
+            collapse_half: base(256.0),
+            collapse_full: base(512.0),
+            collapse_few_parts: parts(64.0),
+            collapse_half_parts: parts(256.0),
+            ..Direct::default()
+        };
+        let found = ["collapse_range", "collapse_page", "collapse_part"].map(|key| price(&direct, key).round());
+        assert_eq!(found, [7_000.0, 1_000.0, 2_000.0]);
+    }
 }

@@ -20,6 +20,9 @@ pub(crate) const PAGE: usize = 4096;
 /// Bytes that one page table maps, and of a huge page.
 pub(crate) const SLOT: usize = 512 * PAGE;
 
+/// Advice to collapse; since Linux 6.1.
+const MADV_COLLAPSE: i32 = 25;
+
 /// Pages that a mapping may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageSize {
@@ -142,6 +145,20 @@ impl Region {
             unsafe { rustix::mm::madvise(self.start().byte_add(at), bytes, Advice::LinuxDontNeed) }?;
         }
         Ok(())
+    }
+
+    /// Lets the region have huge pages from here on.
+    pub(crate) fn allow_huge(&mut self) -> io::Result<()> {
+        self.advise(Advice::LinuxHugepage)
+    }
+
+    /// Makes all slots of the region huge. Before Linux 6.1 the call is refused as an invalid one.
+    pub(crate) fn collapse(&mut self) -> io::Result<()> {
+        // SAFETY: the range is the region's own, no reference into it exists, and its content stays.
+        match unsafe { libc::madvise(self.start(), self.len, MADV_COLLAPSE) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     /// msync(MS_ASYNC) of the first page.

@@ -159,6 +159,12 @@ prices! {
     decompress_page,
     /// Taking a page of a file on a disk out of the page cache, beside its LRU list and its frame.
     uncache_page,
+    /// Making a huge page of a range, beside its allocation, its flush, a look at each page, and work on single pages.
+    collapse_range,
+    /// Moving one base page into that huge page, beside its copy, LRU list, page table entry and frame.
+    collapse_page,
+    /// Moving one part of a larger page into that huge page, beside its copy, LRU list and page table entry.
+    collapse_part,
     /// Opening a file whose dentry and inode are cached, and closing it again, beside the two system calls.
     file_open,
     /// Making a file: directory entry and new inode, in memory and in the log. CPU time beyond `file_open`.
@@ -248,6 +254,7 @@ impl Prices {
         let Work {
             scanned_unlocked, blocks_passed, faults, vma_lookups, pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
+            ranges_collapsed, pages_collapsed, parts_collapsed,
         } = *done.rest;
         let unlocked = self.zone_check.times(zones_checked)
             + self.frame_scan.times(scanned_unlocked + blocks_passed)
@@ -266,7 +273,10 @@ impl Prices {
             + self.tlb_flush.times(tlb_flushes)
             + self.slab_object.times(slab_objects)
             + self.slab_scan.times(slab_objects_scanned)
-            + self.uncache_page.times(pages_uncached);
+            + self.uncache_page.times(pages_uncached)
+            + self.collapse_range.times(ranges_collapsed)
+            + self.collapse_page.times(pages_collapsed)
+            + self.collapse_part.times(parts_collapsed);
         // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
         let others = done.other_nodes.iter().fold(Picos::ZERO, |sum, (_, work)| sum + self.batched(work));
         unlocked.saturating_sub(self.batched(done.lru) + others)

@@ -41,6 +41,12 @@ order9_frames::counts! {
         slab_objects_scanned,
         /// Pages that left their files on disks.
         pages_uncached,
+        /// Ranges whose pages moved into a huge page.
+        ranges_collapsed,
+        /// Base pages that moved into such a huge page.
+        pages_collapsed,
+        /// Parts of larger pages that moved into such a huge page.
+        parts_collapsed,
         /// Flushes of cached translations, one for every step that took rights or pages away.
         tlb_flushes,
     }

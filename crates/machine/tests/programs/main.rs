@@ -33,8 +33,12 @@ use order9_workloads::Stop;
 fn prices() -> Prices {
     let mut prices = Prices::default();
     PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(10_000));
-    // As built-in machines, which have no figure for it.
-    prices.uncache_page = Picos::ZERO;
+    // As built-in machines, which have no figures for these.
+    for seldom in
+        [&mut prices.uncache_page, &mut prices.collapse_range, &mut prices.collapse_page, &mut prices.collapse_part]
+    {
+        *seldom = Picos::ZERO;
+    }
     prices
 }
 

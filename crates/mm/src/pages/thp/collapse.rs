@@ -277,11 +277,11 @@ impl UsedPages {
             phys.free_fresh(head, cpu);
             phys.count_scan_failure(failure);
         })?;
+        phys.work.ranges_collapsed += 1;
         for (offset, entry) in (0..NR).zip(entries) {
             match entry.idx() {
                 Some(source) => {
-                    self.lru.count_isolation(source, phys);
-                    self.copy_page(source, head.plus(offset), phys);
+                    self.collapse_page(source, head.plus(offset), phys);
                 }
                 None => {
                     phys.counters.collapse_filled += 1;
@@ -300,6 +300,16 @@ impl UsedPages {
         self.adopt_huge(head, at, vma.locked, phys);
         phys.work.ptes_set += 1;
         Ok(())
+    }
+
+    /// Takes the content of a page into the huge page of a collapse. The caller unmaps and frees the page.
+    pub(super) fn collapse_page(&mut self, source: Idx, target: Idx, phys: &mut PhysMem<impl Tracer>) {
+        match phys.frames.word(source).is_compound() {
+            true => phys.work.parts_collapsed += 1,
+            false => phys.work.pages_collapsed += 1,
+        }
+        self.lru.count_isolation(source, phys);
+        self.copy_page(source, target, phys);
     }
 
     /// Looks at a slot again, with the huge page in hand.

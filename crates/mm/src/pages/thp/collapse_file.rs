@@ -109,11 +109,11 @@ impl UsedPages {
             phys.free_fresh(head, cpu);
             phys.count_scan_failure(failure);
         })?;
+        phys.work.ranges_collapsed += 1;
         for (target, source) in subpages(head).zip(&pages) {
             match *source {
                 Some(source) => {
-                    self.lru.count_isolation(source, phys);
-                    self.copy_page(source, target, phys);
+                    self.collapse_page(source, target, phys);
                 }
                 None => {
                     phys.counters.collapse_filled += 1;

@@ -50,6 +50,7 @@ fn pages_move_and_holes_are_filled() {
     assert_eq!(collapse(&mut mm, space, 0), Ok(()));
     let work = mm.take_work();
     assert_eq!((work.pages_copied, work.pages_cleared, work.tlb_flushes), (171, 341, 1));
+    assert_eq!((work.ranges_collapsed, work.pages_collapsed, work.parts_collapsed), (1, 171, 0));
     assert!(is_huge(&mm, space, 0));
     let (living, levels) = (mm.space(space).unwrap(), mm.pages.user_levels());
     assert_eq!((living.rss().anon_pages, living.page_tables()), (512, 1));
@@ -128,7 +129,10 @@ fn a_split_mapping_of_a_huge_page_becomes_huge_again() {
     write(&mut mm, space, 0);
     mm.madvise(space, at(0), pages(7), Madvise::DontNeed, CPU).unwrap();
     assert_eq!(mm.pages.huge.deferred_splits(NodeId(0)), 1);
+    mm.take_work();
     assert_eq!(collapse(&mut mm, space, 0), Ok(()));
+    let work = mm.take_work();
+    assert_eq!((work.ranges_collapsed, work.pages_collapsed, work.parts_collapsed), (1, 0, 505));
     assert!(is_huge(&mm, space, 0));
     assert_eq!(
         (mm.pages.huge.deferred_splits(NodeId(0)), mm.pages.user_levels().anon_thps),

@@ -42,7 +42,10 @@ fn khugepaged_collapses_files_and_all_who_map_them_see_it() {
     read(&mut mm, second, 0);
     mm.pages.huge.khugepaged_register(space, &mut mm.phys);
     let tables = mm.pages.user_levels().page_tables;
+    mm.take_work();
     pass(&mut mm, true);
+    let work = mm.take_work();
+    assert_eq!((work.ranges_collapsed, work.pages_collapsed, work.parts_collapsed), (1, 300, 0));
     assert_eq!(
         (thps(&mm), mm.pages.huge.khugepaged_pages_collapsed(), mm.pages.user_levels().shmem),
         ((1, 0), 1, HUGE)
