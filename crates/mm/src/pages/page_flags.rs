@@ -31,6 +31,8 @@ pub(crate) enum PageFlag {
     Workingset = 1 << 25,
     /// An anonymous page that its program can do without, where such pages stay on lists of anonymous ones.
     LazyFree = 1 << 26,
+    /// A page of a file on disk at which a reader has the next ones read.
+    Readahead = 1 << 27,
 }
 
 impl Bits for PageFlag {
@@ -48,7 +50,12 @@ const LRU_PAGE: u32 = Flag::Owned as u32 | Flag::MovableContent as u32;
 /// A fresh page once it has an owner and is on a list.
 const ADOPTED: u32 = LRU_PAGE | PageFlag::Lru as u32;
 /// Flags that end with the use of a frame by its owner.
-const USE: u32 = ADOPTED | LIST | PageFlag::Referenced as u32 | PageFlag::Workingset as u32 | PageFlag::LazyFree as u32;
+const USE: u32 = ADOPTED
+    | LIST
+    | PageFlag::Referenced as u32
+    | PageFlag::Workingset as u32
+    | PageFlag::LazyFree as u32
+    | PageFlag::Readahead as u32;
 
 /// Questions to the flags of a page in use.
 pub(crate) trait PageWord: Sized {

@@ -8,7 +8,7 @@ use order9_units::{Pages, Pfn};
 use super::{Stopped, UserTask, alive, page};
 use crate::env::{Disks as _, FileWork};
 use crate::fs_cache::FsError;
-use crate::page_cache::{Added, CachedPage, FileId, READ_AHEAD};
+use crate::page_cache::{Added, CachedPage, FileId, ToRead};
 
 /// Flags of pages for reads: without calls into the filesystem, which may be reading them.
 pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);
@@ -19,8 +19,8 @@ pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);
 /// # Errors
 /// As [`wait_for_page`].
 pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u64) -> Result<(), Stopped> {
-    if let Some((start, pages)) = env.with(|mm| mm.pages.cache.readahead(file, index, wanted, &mm.phys)) {
-        read_window(env, file, start, pages).await;
+    if let Some(window) = env.with(|mm| mm.pages.cache.readahead(file, index, wanted, &mut mm.phys)) {
+        read_window(env, file, window).await;
     }
     wait_for_page(env, file, index).await?;
     env.disks().work_on_files(FileWork::Found).await;
@@ -32,10 +32,11 @@ pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u
     Ok(())
 }
 
-/// Brings a page into memory that a mapping of the file shows; those around it are read too, as they are likely next.
+/// Brings a page into memory that a mapping of the file shows. Those around it are read too, as they are likely next, and those that follow
+/// when a fault comes to a mark.
 pub(super) async fn read_for_fault<E: UserTask>(env: &E, file: FileId, index: u64) -> Result<(), Stopped> {
-    if env.with(|mm| mm.pages.cache.find_page(file, index, &mm.phys)) == CachedPage::Missing {
-        read_window(env, file, index.saturating_sub(READ_AHEAD / 2), READ_AHEAD).await;
+    if let Some(window) = env.with(|mm| mm.pages.cache.readahead_for_fault(file, index, &mut mm.phys)) {
+        read_window(env, file, window).await;
     }
     wait_for_page(env, file, index).await
 }
@@ -63,7 +64,8 @@ pub async fn wait_for_page<E: UserTask>(env: &E, file: FileId, index: u64) -> Re
 }
 
 /// Begins to read pages that are not in memory; gives up where there is no memory for more.
-async fn read_window<E: UserTask>(env: &E, file: FileId, start: u64, pages: u64) {
+async fn read_window<E: UserTask>(env: &E, file: FileId, window: ToRead) {
+    let ToRead { start, pages, mark } = window;
     let size = env.with(|mm| mm.pages.cache.file_size(file)).unwrap_or_default();
     let gfp = READ | Gfp::NORETRY | Gfp::NOWARN;
     let mut fresh = Vec::new();
@@ -76,6 +78,9 @@ async fn read_window<E: UserTask>(env: &E, file: FileId, start: u64, pages: u64)
     env.disks().work_on_files(FileWork::Read(Pages::new(fresh.len() as u64))).await;
     // What cannot be read will be refused to whoever asks for it.
     let _ = start_reading(env, file, &fresh);
+    if let Some(mark) = mark.filter(|mark| fresh.iter().any(|(index, _)| index == mark)) {
+        env.with(|mm| mm.pages.cache.mark_for_readahead(file, mark, &mut mm.phys));
+    }
     env.spend().await;
 }
 

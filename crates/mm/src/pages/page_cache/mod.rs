@@ -49,7 +49,7 @@ pub use file::{File, MigrateHandler};
 pub(crate) use file::{FileTable, Home, PAGES_MAX};
 pub(crate) use flusher::FlusherState;
 pub use limits::{DirtyLimits, PosRatio};
-pub(crate) use readahead::{READ_AHEAD, Readahead};
+pub(crate) use readahead::{Readahead, ToRead};
 pub(crate) use throttle::Throttle;
 pub use writeback::FileWrite;
 pub(crate) use writeback::Orphans;

@@ -58,6 +58,9 @@ impl UsedPages {
         let Some(idx) = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked)) else {
             return if on_disk { Answer::Read(file, index) } else { Answer::Hole(file) };
         };
+        if phys.frames.word(idx).has(PageFlag::Readahead) {
+            return Answer::Read(file, index);
+        }
         if access == Access::Write && vma.kind.is_private() {
             return Answer::Need(Need::CopyOf(phys.frames.pfn(idx)));
         }
@@ -73,7 +76,7 @@ impl UsedPages {
     }
 
     /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
-    /// is left to the caller.
+    /// is left to the caller, and the one whose fault reads ahead to that.
     fn map_around(
         &mut self,
         id: SpaceId,
@@ -87,7 +90,9 @@ impl UsedPages {
         for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
             let page = self.cache.file(file).ok().and_then(|file| file.page(vma.index(near)));
             let fits = |&idx: &Idx| {
-                self.spaces.living(id).table.get(near).is_none() && !phys.frames.word(idx).has(PageFlag::Locked)
+                let word = phys.frames.word(idx);
+                let waits = word.has(PageFlag::Locked) || word.has(PageFlag::Readahead);
+                self.spaces.living(id).table.get(near).is_none() && !waits
             };
             let Some(idx) = page.filter(fits) else { continue };
             let entry = self.map_file_page(id, idx, vma.locked, phys).with(PteFlag::Write, writable);

@@ -44,6 +44,22 @@ fn a_fault_in_a_file_reads_around_the_page_and_maps_it() {
 }
 
 #[test]
+fn faults_that_go_on_through_a_file_find_what_was_read_ahead() {
+    let world = World::boot(Policy::default());
+    let mut reads = vec![];
+    for page in 0..FILE {
+        if world.step(|mm| mm.page_at(world.space, world.addr(page))) == PageView::None {
+            run(handle_fault(&world, world.addr(page), Access::Read, None)).expect("the file has the page");
+        }
+        reads.extend(world.transfers().into_iter().map(|read| (page, read)));
+    }
+    let expected = [(0, Transfer::Read(0, 32)), (24, Transfer::Read(32, 32)), (32, Transfer::Read(64, 32))];
+    assert_eq!(reads, expected, "the mark is a quarter before the end at first, then where the window begins");
+    assert_eq!(world.step(|mm| mm.counters().pgmajfault), 1);
+    world.step(|mm| mm.check().expect("every law holds"));
+}
+
+#[test]
 fn a_program_that_is_being_killed_waits_for_no_page() {
     let world = World::boot(Policy::default());
     world.killed.set(true);

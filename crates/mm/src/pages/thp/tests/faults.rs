@@ -7,7 +7,7 @@ use super::{
 };
 use crate::policy::{HugeCow, Policy, ZeroWrite};
 use crate::space::{Access, FaultStep, Madvise, Need, PageView, Prot};
-use crate::{Gfp, Mm, Request};
+use crate::{Gfp, Mm};
 
 /// A machine of which a program has written a page of each of two slots, and its child has written to `child` of them.
 fn shared(cow: HugeCow, huge: bool, child: u64) -> (Mm, crate::SpaceId, crate::SpaceId) {
