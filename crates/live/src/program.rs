@@ -17,7 +17,7 @@ use crate::job::Job;
 use crate::message::{MESSAGE_MAX, Message};
 use crate::raw;
 use crate::readings::{Readings, read_facts};
-use crate::space::Space;
+use crate::space::{HugeAlignment, Space};
 use crate::system::{Process, Run, State};
 use crate::thread::{Thread, block_on};
 
@@ -39,12 +39,13 @@ pub fn program(socket: OwnedFd, clock: &File) -> Result<u8, String> {
     let readings = Readings::open().map_err(said("counters"))?;
     let clock_price = clock.price();
     let seed = job.seed;
+    let space = Space::new(HugeAlignment::of_kernel(&facts.kernel));
     let run = Arc::new(Run { job, facts, clock, clock_price, socket, readings, files, mounts });
     run.say(&Message::ClockPrice(clock_price));
     let mut state = State::default();
     let name = workload.name();
     let thread = Thread::first(
-        Process::new(Arc::clone(&run), name.to_owned(), Space::new(), {
+        Process::new(Arc::clone(&run), name.to_owned(), space, {
             state.nth(name);
             state
         }),

@@ -165,7 +165,7 @@ impl Thread {
             state.pins.clear();
             state.pipes.clear();
             drop(state);
-            let space = if is_empty { Space::new() } else { Space::copy(&self.process.space) };
+            let space = if is_empty { Space::beside(&self.process.space) } else { Space::copy(&self.process.space) };
             let process = Process::new(Arc::clone(&self.process.run), name.to_owned(), space, own);
             let child = Self { process: Arc::new(process), key };
             raw::exit_now(child.run_forked(cpus, &writer, body));
