@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -92,6 +93,8 @@ fn a_validation_is_judged_again_without_the_kernel() {
     let verdicts = || std::fs::read_to_string(folder.path().join("out/fidelity.json")).expect("verdicts");
     let first = verdicts();
     assert!(first.contains("\"faults that became huge (%)\""), "{first}");
+    let judged: serde_json::Value = serde_json::from_str(&first).expect("JSON");
+    let under = judged["experiments"][0]["kernel"].as_str().expect("a title");
     std::fs::write(folder.path().join("out/fidelity.json"), "").expect("it can be written");
     let ran = order9_line(&format!("{what} --again {{}}/out --json"), folder.path());
     assert_eq!(verdicts(), first);
@@ -107,6 +110,52 @@ fn a_validation_is_judged_again_without_the_kernel() {
     let skipped = "SKIPPED: hugealloc under out: no runs were stored\n";
     assert!(ran.status == 2 && ran.stderr.contains(skipped), "{}", ran.stderr);
     assert!(ran.stderr.contains("holds no real runs of what is asked for"), "{}", ran.stderr);
+
+    let real = |start: u8| {
+        std::fs::read(folder.path().join(format!("out/{under}/hugealloc/start-{start}/real/latencies.parquet")))
+    };
+    let kept = real(1).expect("the runs of the first boot");
+    let ran = order9_line(&line.replace("--runs 2", "--runs 3 --more"), folder.path());
+    assert!(ran.stdout.contains("(3 real)"), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(real(1).expect("the runs of the first boot"), kept, "what a kernel did stands");
+    assert!(real(3).is_ok(), "and one more boots");
+}
+
+/// The guest that a command runs, once it runs.
+fn guest_of(command: u32) -> Option<String> {
+    let children = std::fs::read_to_string(format!("/proc/{command}/task/{command}/children")).ok()?;
+    children.split_whitespace().map(str::to_owned).find(|child| is_guest(child))
+}
+
+fn is_guest(process: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{process}/cmdline"))
+        .is_ok_and(|line| line.starts_with("qemu") && line.contains("-kernel"))
+}
+
+#[test]
+fn a_guest_ends_with_a_command_that_is_killed() {
+    let Some(kernel) = kernel() else { return };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_order9"));
+    command.args(["bench", "hugealloc", "--kernel", kernel, "--deterministic"]);
+    let mut command = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut guest = None;
+    while guest.is_none() && command.try_wait().expect("it can be asked").is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+        guest = guest_of(command.id());
+    }
+    let Some(guest) = guest else {
+        let said = command.wait_with_output().expect("it has ended").stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("order9-guest is not beside order9"), "{said}");
+        return write!(std::io::stderr(), "SKIPPED: a test of guests: {said}").expect("stderr");
+    };
+    command.kill().expect("it runs");
+    command.wait().expect("it ends");
+    let begin = Instant::now();
+    while is_guest(&guest) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "QEMU {guest} runs on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Qemu {
         let modules = Modules::beside(&spec.kernel).of(&spec.storage)?;
         write_initramfs(&spec.init, &modules, &place("initramfs"))?;
         let text = |path: PathBuf| path.display().to_string();
-        let mut command = Command::new(QEMU);
+        let mut command = bound_to_this_process();
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-vga", "none", "-no-reboot"]);
         command.args(accel.arguments()).args(accel.random_numbers(spec.seed));
         command.args(spec.shape.arguments()).args(images.arguments(resumes));
@@ -116,6 +116,21 @@ impl Qemu {
             _ => self.lost("ended"),
         }
     }
+}
+
+/// QEMU, which ends with the thread that starts it, whatever ends that, where util-linux' `setpriv` is there.
+fn bound_to_this_process() -> Command {
+    if !is_in_path("setpriv") || !is_in_path(QEMU) {
+        return Command::new(QEMU);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", QEMU]);
+    command
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// The last lines of a console, in one. Where the kernel has panicked, its reason comes first: registers and calls follow it.
