@@ -77,10 +77,14 @@ judge() {
     local kernel=$1 scenario=$2 case=$3 name place status
     name=$(printf '%s' "$case" | tr -c '[:alnum:]' '-')
     place=$into/$kernel/$name
-    local arguments=("$scenario" --case "$case" --runs "$runs")
+    local arguments=("$scenario" --case "$case")
     if [ $again = yes ]; then
         compgen -G "$place/*/*/kernel.json" >/dev/null || compgen -G "$place/*/*/start-*/kernel.json" >/dev/null || return
         arguments+=(--again "$place")
+        # As many as there are: some experiments may have more boots than others.
+        local boots
+        boots=$(compgen -G "$place/*/*/start-*/kernel.json" | wc -l)
+        arguments+=(--runs "$([ "$boots" -gt 0 ] && echo "$boots" || echo "$runs")")
     else
         if [ $more = yes ] && [ "$kernel" != host ] && compgen -G "$place/*/*/start-*/kernel.json" >/dev/null; then
             arguments+=(--more)
@@ -88,7 +92,7 @@ judge() {
             [ -e "$place/fidelity.json" ] && return
             rm -rf "$place"
         fi
-        arguments+=(-o "$place")
+        arguments+=(-o "$place" --runs "$runs")
         [ "$kernel" = host ] || arguments+=(--kernel "linux-$kernel" --deterministic)
     fi
     [ -z "$own_prices" ] || arguments+=(--prices "$own_prices")

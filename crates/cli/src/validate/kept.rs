@@ -21,8 +21,8 @@ pub(super) struct Kept {
     /// Folder with a folder for each experiment.
     folder: PathBuf,
     machine: Option<MachineSpec>,
-    /// The folders of the experiment that was started last, one for each memory, and its kernel.
-    current: Option<(Vec<PathBuf>, About)>,
+    /// The folders of the experiment that was started last, one for each memory, and the kernel there: boots differ in what they leave free.
+    current: Vec<(PathBuf, About)>,
 }
 
 impl Kept {
@@ -36,16 +36,12 @@ impl Kept {
     }
 
     pub(super) fn new(folder: &Path, machine: Option<MachineSpec>) -> Self {
-        Self { folder: folder.to_owned(), machine, current: None }
+        Self { folder: folder.to_owned(), machine, current: Vec::new() }
     }
 
     /// Number of memories from which runs of an experiment started.
     pub(super) fn memories(&self, experiment: &str) -> usize {
         self.folders(experiment).len()
-    }
-
-    fn current(&self) -> &(Vec<PathBuf>, About) {
-        self.current.as_ref().expect("an experiment was started")
     }
 
     /// The folders of an experiment that hold runs, one for each memory from which runs started.
@@ -65,7 +61,7 @@ impl Referee for Kept {
     }
 
     fn about(&self) -> About {
-        self.current().1.clone()
+        self.current.first().expect("an experiment was started").1.clone()
     }
 
     fn has(&self, experiment: &str) -> bool {
@@ -77,23 +73,23 @@ impl Referee for Kept {
     }
 
     fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure> {
-        let folders = self.folders(experiment);
-        let path = folders[0].join(ABOUT);
-        let text = fs::read_to_string(&path).map_err(|error| Failure::file(&path, error))?;
-        let about = serde_json::from_str(&text).map_err(|error| Failure::file(&path, error))?;
-        let start = |folder: &PathBuf| {
+        let mut starts = Vec::new();
+        self.current.clear();
+        for folder in self.folders(experiment) {
             let path = folder.join(START);
             let content = fs::read(&path).map_err(|error| Failure::file(&path, error))?;
-            format::read(&content[..]).map_err(|error| Failure::file(&path, error))
-        };
-        let starts = folders.iter().map(start).collect();
-        self.current = Some((folders, about));
-        starts
+            starts.push(format::read(&content[..]).map_err(|error| Failure::file(&path, error))?);
+            let path = folder.join(ABOUT);
+            let text = fs::read_to_string(&path).map_err(|error| Failure::file(&path, error))?;
+            let about = serde_json::from_str(&text).map_err(|error| Failure::file(&path, error))?;
+            self.current.push((folder, about));
+        }
+        Ok(starts)
     }
 
     fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {
-        let (folders, about) = self.current();
-        let directory = folders[start].join(REAL);
+        let (folder, about) = &self.current[start];
+        let directory = folder.join(REAL);
         let loaded = read(&directory).map_err(usage)?;
         let asked = live_inputs(plan, parameters, about.machine(), &[&self.title()]);
         let differences = loaded.manifest.inputs.differences(&asked);

@@ -61,4 +61,9 @@ impl HugePlacement {
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|placement| placement.name() == name)
     }
+
+    /// Whether a base page is among the attempts: in a slot without a page table, which it needs.
+    pub(crate) const fn asks_for_base(self) -> bool {
+        matches!(self, Self::LocalBaseFirst | Self::MultiOrder | Self::MultiOrderGuest | Self::Proximity)
+    }
 }

@@ -12,7 +12,7 @@ use crate::mempolicy::{PageOf, PlacedHuge, SpaceTask};
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::policy::{HugeCow, HugePlacement, ZeroWrite};
+use crate::policy::{HugeCow, ZeroWrite};
 use crate::space::Spaces;
 use crate::space::{
     Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
@@ -113,8 +113,8 @@ impl UsedPages {
         self.huge.khugepaged_register(fault.space, phys);
         let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, search: None, ..fault });
         let zero = fault.access == Access::Read && phys.settings.thp.use_zero_page;
-        // A page of zeros comes after its table, a huge page of its own before.
-        let table_first = zero || phys.policy.thp.placement == HugePlacement::LocalBaseFirst;
+        // A page of zeros comes after its table, and so does a base page; a huge page of its own comes before.
+        let table_first = zero || phys.policy.thp.placement.asks_for_base();
         if table_first && self.spaces.living(fault.space).spare_table.is_none() {
             return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);
         }
@@ -294,7 +294,9 @@ impl UsedPages {
         });
         if !is_as_seen || !self.install_spare_table(fault) {
             phys.free_fresh(idx, cpu);
-            return FaultStep::Retry;
+            // Without a table the next try would come to the same.
+            let deposit = Fault { need: Need::Deposit, gfp: Need::Deposit.gfp(), search: None, ..*fault };
+            return if is_as_seen { FaultStep::NeedPage(deposit) } else { FaultStep::Retry };
         }
         phys.counters.thp_fault_fallback += 1;
         self.finish_private(&Fault { need: Need::Zeroed, search: None, ..*fault }, idx, cpu, phys)
