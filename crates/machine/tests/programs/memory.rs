@@ -34,6 +34,19 @@ fn memory_reads_as_zeros_and_needs_no_page_until_it_is_written() {
 }
 
 #[test]
+fn mincore_takes_a_page_of_the_kernel_for_its_answer() {
+    let results = run(async |sys| {
+        let area = sys.mmap(Mapping::anon(kib(64))).await?;
+        for _ in 0..3 {
+            assert_eq!(sys.mincore(area).await?, 0);
+        }
+        Ok(())
+    });
+    assert_eq!(results.outcome, Outcome::Completed);
+    assert_eq!((counter(&results, "pgalloc_normal"), counter(&results, "pgfree")), (3, 3));
+}
+
+#[test]
 fn what_is_not_mapped_or_not_allowed_is_a_signal() {
     let at = |program: fn(Area) -> (Area, Access)| {
         run(async move |sys| {

@@ -62,8 +62,9 @@ impl HugePlacement {
         Self::ALL.iter().copied().find(|placement| placement.name() == name)
     }
 
-    /// Whether a base page is among the attempts: in a slot without a page table, which it needs.
+    /// Whether a base page may be among the attempts: in a slot without a page table, which it needs.
     pub(crate) const fn asks_for_base(self) -> bool {
-        matches!(self, Self::LocalBaseFirst | Self::MultiOrder | Self::MultiOrderGuest | Self::Proximity)
+        use HugePlacement::{LocalBaseFirst, MpolProximity, MultiOrder, MultiOrderGuest, Proximity};
+        matches!(self, LocalBaseFirst | MultiOrder | MultiOrderGuest | Proximity | MpolProximity)
     }
 }
