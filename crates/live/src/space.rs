@@ -14,9 +14,9 @@ const HUGE: u64 = 2 << 20;
 pub(crate) enum HugeAlignment {
     /// None, up to 6.6.
     No,
-    /// Those of a huge page or more, from 6.7 on.
+    /// Mappings of a huge page or more, from 6.7 on.
     Large,
-    /// Those of some whole huge pages, from 6.12 on.
+    /// Mappings of some whole huge pages, from 6.12 on.
     Multiple,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Where no mapping is aligned, the first one starts a page behind a whole huge page: without luck none does.
+    /// Addresses of a new process. The first mapping starts a page behind a whole huge page where none is aligned.
     pub(crate) const fn new(alignment: HugeAlignment) -> Self {
         let odd = if matches!(alignment, HugeAlignment::No) { PAGE_SIZE.get() } else { 0 };
         Self { next: AtomicU64::new(BASE + odd), alignment }
