@@ -23,7 +23,9 @@ pub(crate) enum HugeAlignment {
 impl HugeAlignment {
     /// As the kernel with this release has it: `6.12.117`.
     pub(crate) fn of_kernel(release: &str) -> Self {
-        let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());
+        let digits =
+            |part: &str| part.split(|letter: char| !letter.is_ascii_digit()).next().and_then(|n| n.parse::<u32>().ok());
+        let mut numbers = release.split('.').map_while(digits);
         match (numbers.next().unwrap_or(u32::MAX), numbers.next().unwrap_or(0)) {
             version if version < (6, 7) => Self::No,
             version if version < (6, 12) => Self::Large,

@@ -93,14 +93,14 @@ fn hand_out(
     give(take(&mut left, count(Migratetype::Isolate)), Migratetype::Isolate);
 }
 
-/// How sure it is that a pageblock is one of kernel memory.
+/// Doubt that a pageblock is one of kernel memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doubt {
-    /// It holds kernel memory and nothing else.
+    /// The block holds kernel memory and nothing else.
     None,
-    /// It holds movable pages too, or nothing that a flag tells of.
+    /// The block holds movable pages too, or nothing that a flag tells of.
     BesideOthers,
-    /// It is free, and no list of kernel memory has it.
+    /// The block is free, and no list of kernel memory has it.
     OnOtherLists,
 }
 

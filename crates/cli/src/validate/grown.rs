@@ -1,5 +1,6 @@
 //! Runs of an earlier validation with those of more boots beside them: what a kernel did then stands, and more of its guests run.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use order9_lab::machines::MachineSpec;
@@ -8,10 +9,10 @@ use order9_record::Run;
 use order9_snapshot::Snapshot;
 use order9_workloads::Parameters;
 
+use super::Referee;
 use super::about::About;
 use super::guests::Guests;
 use super::kept::Kept;
-use super::{Referee, usage};
 use crate::failure::Failure;
 
 /// Memories of an earlier validation, and of guests that boot now.
@@ -61,17 +62,31 @@ impl Referee for Grown {
     }
 }
 
-/// Memories that all of these experiments have below `root` under the kernel with this title.
-pub(super) fn kept_starts<'a>(
+/// Memories that each of these experiments has below `root` under the kernel with this title, at most `wanted`.
+///
+/// # Errors
+/// Where experiments have different numbers of them, or runs are kept that cannot be added to.
+pub(super) fn kept_starts(
     root: &Path,
     title: &str,
     machine: Option<MachineSpec>,
-    experiments: impl Iterator<Item = &'a str>,
+    experiments: &[&str],
+    wanted: u64,
 ) -> Result<(Kept, usize), Failure> {
     let kept = Kept::new(&root.join(title), machine);
-    let there = experiments.map(|experiment| kept.memories(experiment)).min().unwrap_or(0);
-    match there {
-        1 => Err(usage(format!("{}: runs from one memory cannot be added to; --force replaces them", root.display()))),
-        there => Ok((kept, there)),
+    let refused = |why: String| Err(Failure::file(root, why));
+    if experiments.iter().any(|experiment| kept.is_single(experiment)) {
+        return refused("runs from a single memory cannot be added to; --force replaces them".to_owned());
+    }
+    let memories: BTreeSet<usize> = experiments.iter().map(|experiment| kept.memories(experiment)).collect();
+    let (least, most) = (memories.first().copied().unwrap_or(0), memories.last().copied().unwrap_or(0));
+    match () {
+        () if least < most => {
+            refused(format!("experiments there have runs from {least} to {most} boots; --case adds to one of them"))
+        }
+        () if most as u64 > wanted => {
+            refused(format!("runs from {most} boots are there, more than the {wanted} asked for"))
+        }
+        () => Ok((kept, most)),
     }
 }

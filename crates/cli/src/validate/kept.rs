@@ -39,6 +39,11 @@ impl Kept {
         Self { folder: folder.to_owned(), machine, current: Vec::new() }
     }
 
+    /// Whether an experiment has runs from one memory, which have no folder of that memory.
+    pub(super) fn is_single(&self, experiment: &str) -> bool {
+        self.folder.join(folder_of(experiment)).join(ABOUT).exists()
+    }
+
     /// Number of memories from which runs of an experiment started.
     pub(super) fn memories(&self, experiment: &str) -> usize {
         self.folders(experiment).len()

@@ -140,7 +140,8 @@ impl Session<'_> {
             let first = Booted::new(&guest, args.kernels.deterministic)?;
             let title = title(&first.facts.kernel, &titles.iter().map(String::as_str).collect::<Vec<_>>());
             titles.push(title.clone());
-            let kept = args.more.then(|| self.kept(&title, machine)).transpose()?.filter(|(_, there)| *there > 0);
+            let kept =
+                args.more.then(|| self.kept(&title, machine, starts)).transpose()?.filter(|(_, there)| *there > 0);
             let there = kept.as_ref().map_or(0, |(_, there)| *there as u64);
             if there >= starts {
                 let (mut kept, _) = kept.expect("more than none");
@@ -157,11 +158,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs under a kernel that the experiments on this machine have already, and how many of their memories all of them have.
-    fn kept(&self, title: &str, machine: Option<&str>) -> Result<(Kept, usize), Failure> {
+    /// Runs under a kernel that the experiments on this machine have already, and from how many memories.
+    fn kept(&self, title: &str, machine: Option<&str>, wanted: u64) -> Result<(Kept, usize), Failure> {
         let here = self.asked.iter().filter(|asked| asked.plan.machine.as_deref() == machine);
+        let experiments: Vec<&str> = here.map(|asked| asked.name.as_str()).collect();
         let spec = machine_of(&self.args.kernels, machine)?;
-        kept_starts(self.place.root(), title, spec, here.map(|asked| asked.name.as_str()))
+        kept_starts(self.place.root(), title, spec, &experiments, wanted)
     }
 
     /// Holds the lab against the runs of every kernel that were kept below `root`.
