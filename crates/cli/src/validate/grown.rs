@@ -45,7 +45,6 @@ impl Referee for Grown {
 
     fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure> {
         let mut starts = self.kept.starts(experiment)?;
-        starts.truncate(self.there);
         starts.extend(self.more.starts(experiment)?);
         Ok(starts)
     }

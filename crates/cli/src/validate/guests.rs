@@ -16,8 +16,11 @@ use crate::failure::Failure;
 pub(super) struct Boots {
     /// Title of the kernel, which differs from those of others.
     pub(super) title: String,
+    /// Number of the first.
     pub(super) first: u64,
+    /// Number past the last.
     pub(super) starts: u64,
+    /// Whether their time is counted instructions.
     pub(super) deterministic: bool,
 }
 

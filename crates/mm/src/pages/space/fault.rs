@@ -152,6 +152,11 @@ impl Fault {
         SpaceTask { space: self.space, thread: self.thread }
     }
 
+    /// The step in which the fault needs a page table, as `need` says, and goes on without its search for a huge page.
+    pub(crate) fn with_table_for(&self, need: Need) -> FaultStep {
+        FaultStep::NeedPage(Self { need, gfp: need.gfp(), search: None, ..*self })
+    }
+
     /// Use of the page.
     #[must_use]
     pub const fn need(&self) -> Need {

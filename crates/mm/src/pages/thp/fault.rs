@@ -111,17 +111,19 @@ impl UsedPages {
             self.spaces.living(fault.space).vmas.set_touched(fault.vpn);
         }
         self.huge.khugepaged_register(fault.space, phys);
-        let need = |need, gfp| FaultStep::NeedPage(Fault { need, gfp, search: None, ..fault });
         let zero = fault.access == Access::Read && phys.settings.thp.use_zero_page;
         // A page of zeros comes after its table, and so does a base page; a huge page of its own comes before.
         let table_first = zero || phys.policy.thp.placement.asks_for_base();
         if table_first && self.spaces.living(fault.space).spare_table.is_none() {
-            return need(Need::Deposit, Gfp::GFP_PGTABLE_USER);
+            return fault.with_table_for(Need::Deposit);
         }
         match self.huge.has_huge_zero_page() {
             _ if !zero => self.ask_huge(fault, Need::HugePage, vma, phys),
             true => self.map_huge_zero(&fault, phys),
-            false => need(Need::HugeZero, zero_gfp(&phys.policy.thp)),
+            false => {
+                let gfp = zero_gfp(&phys.policy.thp);
+                FaultStep::NeedPage(Fault { need: Need::HugeZero, gfp, search: None, ..fault })
+            }
         }
     }
 
@@ -237,7 +239,7 @@ impl UsedPages {
             }
             (Need::DepositFor(page), _) => {
                 phys.free_fresh(phys.frames.at(page), cpu);
-                FaultStep::NeedPage(Fault { need: Need::PageTable, ..fault.clone() })
+                fault.with_table_for(Need::PageTable)
             }
             (_, None) => self.resolve_refused(fault, phys),
             (_, Some(search)) => {
@@ -266,12 +268,7 @@ impl UsedPages {
         }
         phys.counters.thp_fault_fallback += 1;
         if !self.spaces.has_table(fault) && !self.install_spare_table(fault) {
-            return FaultStep::NeedPage(Fault {
-                need: Need::PageTable,
-                gfp: Gfp::GFP_PGTABLE_USER,
-                search: None,
-                ..*fault
-            });
+            return fault.with_table_for(Need::PageTable);
         }
         self.resolve_again(fault, phys)
     }
@@ -288,15 +285,11 @@ impl UsedPages {
 
     /// Maps a fresh base page in a slot that has nothing yet, unless something has changed since it was asked for.
     fn map_base_first(&mut self, fault: &Fault, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
-        let is_as_seen = self.spaces.get(fault.space).is_ok_and(|space| {
-            let is_empty = space.table.huge(fault.vpn).is_none() && space.table.table(fault.vpn).is_none();
-            space.vmas.generation == fault.generation && is_empty
-        });
+        let is_as_seen = self.is_empty_as_seen(fault);
         if !is_as_seen || !self.install_spare_table(fault) {
             phys.free_fresh(idx, cpu);
             // Without a table the next try would come to the same.
-            let deposit = Fault { need: Need::Deposit, gfp: Need::Deposit.gfp(), search: None, ..*fault };
-            return if is_as_seen { FaultStep::NeedPage(deposit) } else { FaultStep::Retry };
+            return if is_as_seen { fault.with_table_for(Need::Deposit) } else { FaultStep::Retry };
         }
         phys.counters.thp_fault_fallback += 1;
         self.finish_private(&Fault { need: Need::Zeroed, search: None, ..*fault }, idx, cpu, phys)
@@ -320,20 +313,24 @@ impl UsedPages {
                 return self.map_fresh_huge(&fault, phys.frames.at(page), cpu, phys);
             }
             Need::HugePage if fault.seen.is_none() && self.lacks_table(fault) => {
-                let need = Need::DepositFor(phys.frames.pfn(idx));
-                return FaultStep::NeedPage(Fault { need, gfp: need.gfp(), search: None, ..*fault });
+                return fault.with_table_for(Need::DepositFor(phys.frames.pfn(idx)));
             }
             _ => return self.map_fresh_huge(fault, idx, cpu, phys),
         }
         self.resolve_again(fault, phys)
     }
 
-    /// Whether a huge page could be mapped in the slot of a fault, if there were a page table for its split.
-    fn lacks_table(&self, fault: &Fault) -> bool {
+    /// Whether the slot of a fault is still empty, and the mappings are those that the first step saw.
+    fn is_empty_as_seen(&self, fault: &Fault) -> bool {
         self.spaces.get(fault.space).is_ok_and(|space| {
             let is_empty = space.table.huge(fault.vpn).is_none() && space.table.table(fault.vpn).is_none();
-            is_empty && space.spare_table.is_none() && space.vmas.generation == fault.generation
+            is_empty && space.vmas.generation == fault.generation
         })
+    }
+
+    /// Whether a huge page could be mapped in the slot of a fault, if there were a page table for its split.
+    fn lacks_table(&mut self, fault: &Fault) -> bool {
+        self.is_empty_as_seen(fault) && self.spaces.living(fault.space).spare_table.is_none()
     }
 
     /// Keeps a page table for the next slot of the space that needs one.
