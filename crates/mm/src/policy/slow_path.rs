@@ -102,11 +102,11 @@ pub enum Withdrawn {
 /// Direct compactions that count as `compact_stall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StallCounts {
-    /// Compactions that did something. Up to 5.0.
+    /// Compactions that did something. Up to 5.0, and 7.2+.
     Tried,
     /// All, even skipped and deferred ones. 5.1 to 5.12.
     All,
-    /// All but skipped ones. 5.13+.
+    /// All but skipped ones. 5.13 to 7.1.
     AllButSkipped,
 }
 

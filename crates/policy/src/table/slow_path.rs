@@ -72,11 +72,11 @@ pub(super) static SWITCHES: &[Switch] = &[
         "Which direct compactions count as compact_stall",
         "compact_stall counts",
         StallCounts::Tried: "tried",
-            "direct compactions that did something", "up to 5.0";
+            "direct compactions that did something", "up to 5.0, and 7.2+";
         StallCounts::All: "all",
             "all direct compactions, even skipped and deferred ones", "5.1 to 5.12";
         StallCounts::AllButSkipped: "all_but_skipped",
-            "all direct compactions but skipped ones", "5.13+";
+            "all direct compactions but skipped ones", "5.13 to 7.1";
     ),
     flag!(
         slow_path.thisnode_needs_reclaim,
