@@ -177,8 +177,28 @@ impl LruState {
             phys.frames.table_mut().unlink(idx);
             phys.frames.table_mut().push_tail(list, idx);
             self.batch_lru(idx, phys);
+            phys.counters.pgrotated += word.frames();
         }
         moves
+    }
+
+    /// Makes a page of a file the next that reclaim takes, since somebody wanted to drop it and could not
+    /// (`deactivate_file_page`): the oldest of its inactive list at once, or, while it is dirty or being written, when its
+    /// next write is done.
+    pub(crate) fn deactivate_file_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        let word = phys.frames.word(idx);
+        if !word.has(PageFlag::Lru) || word.has(PageFlag::Unevictable) {
+            return;
+        }
+        phys.counters.pgdeactivate += if word.has(PageFlag::Active) { word.frames() } else { 0 };
+        if word.has(PageFlag::Dirty) || word.has(PageFlag::Writeback) {
+            phys.frames.set(idx, word.with(PageFlag::Reclaim, true).with(PageFlag::Referenced, false));
+            self.move_lru(idx, word.lru_type().inactive(), phys);
+            self.batch_lru(idx, phys);
+        } else {
+            phys.frames.set(idx, word.with(PageFlag::Referenced, false));
+            self.rotate_lru(idx, phys);
+        }
     }
 
     /// Marks an allocation as isolated and, if it is an LRU page, takes it off its list.

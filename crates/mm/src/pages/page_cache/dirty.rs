@@ -126,8 +126,8 @@ impl UsedPages {
         self.cache.write_pending_of(idx, phys).writeback -= word.frames();
         phys.counters.nr_written += word.frames();
         phys.note_written(idx, word.frames());
-        if word.has(PageFlag::Reclaim) && self.lru.rotate_lru(idx, phys) {
-            phys.counters.pgrotated += word.frames();
+        if word.has(PageFlag::Reclaim) {
+            self.lru.rotate_lru(idx, phys);
         }
     }
 

@@ -72,8 +72,8 @@ impl UsedPages {
     }
 
     /// Drops the pages of `[index, end)` that can be dropped: clean, unmapped, and in nobody's hands
-    /// (`invalidate_mapping_pages`). Looks at no more than a thousand; returns how many it dropped and where to go on, or
-    /// `None` there if it is through.
+    /// (`invalidate_mapping_pages`). An unmapped page that cannot becomes the next that reclaim takes. Looks at no more than a
+    /// thousand; returns how many it dropped and where to go on, or `None` there if it is through.
     pub fn invalidate(
         &mut self,
         id: FileId,
@@ -90,10 +90,16 @@ impl UsedPages {
             };
             from = index + 1;
             let is_mapped = self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0);
-            if is_droppable(phys.frames.word(idx)) && !is_mapped {
+            let word = phys.frames.word(idx);
+            if is_mapped || word.has(PageFlag::Locked) {
+                continue;
+            }
+            if is_droppable(word) {
                 self.take_from_file(id, index, None, phys);
                 self.disown(idx, cpu, phys);
                 dropped += 1;
+            } else {
+                self.lru.deactivate_file_page(idx, phys);
             }
         }
         self.settle_file(id, phys);

@@ -87,6 +87,27 @@ fn a_page_is_read_once_and_locked_until_then() {
 }
 
 #[test]
+fn what_cannot_be_dropped_yet_is_the_next_that_reclaim_takes() {
+    let (mut mm, file) = machine();
+    (0..3).for_each(|index| write_page(&mut mm, file, index, 1));
+    let first = mm.file_page(file, 0).expect("it was written");
+    (0..2).for_each(|_| mm.pages.lru.mark_accessed(first, &mut mm.phys));
+    assert_eq!(mm.phys.lru_of(first), Some(LruList::ActiveFile));
+    assert_eq!(mm.pages.invalidate(file, 0, 0, &mut mm.phys), (0, None), "all are dirty");
+    assert_eq!((mm.phys.lru_of(first), mm.counters().pgdeactivate), (Some(LruList::InactiveFile), 1));
+    assert_eq!(mm.counters().pgrotated, 0, "they wait for their write");
+    mm.check().expect("every law holds");
+    write_page(&mut mm, file, 1, 1);
+    flush(&mut mm, 4);
+    assert_eq!(mm.counters().pgrotated, 2, "one was written to again");
+    let pinned = mm.file_page(file, 2).expect("it is in its file");
+    mm.pin(pinned).expect("it is a page");
+    assert_eq!(mm.pages.invalidate(file, 0, 0, &mut mm.phys), (2, None));
+    assert_eq!(mm.counters().pgrotated, 3, "clean, but in somebody's hands");
+    mm.check().expect("every law holds");
+}
+
+#[test]
 fn files_without_inode_in_memory_have_no_page_cache() {
     let (mut mm, _) = machine();
     let file = mm.fs_create(Pages::new(1)).expect("there is room");
