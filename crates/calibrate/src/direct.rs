@@ -129,4 +129,10 @@ direct! {
     collapse_few_parts,
     /// collapse of 2 MiB where 256 parts of a huge page are left, and holes
     collapse_half_parts,
+    /// split of a huge page that is mapped whole, with its mapping
+    huge_split_whole,
+    /// split of a huge page of which all pages but one are mapped, page by page
+    huge_split_pages,
+    /// split of a huge page of which half is mapped, page by page
+    huge_split_half,
 }

@@ -1,5 +1,5 @@
 //! Measures on a real kernel what the cost model of the lab asks for: faults, clearing, copying, unmapping, the page allocator,
-//! compaction, collapse, flushes, switches, compressed swap.
+//! compaction, collapse, splits, flushes, switches, compressed swap.
 //!
 //! Key types: [`Direct`] (one round of everything that is measured), [`Calibration`] (rounds, and the prices that follow from them, as a
 //! machine file and as tables). [`measure`] needs root, since it raises its own priority, takes less than 2 GiB, and changes no
@@ -13,6 +13,7 @@ mod collapse;
 mod compaction;
 mod cpus;
 mod direct;
+mod huge_split;
 mod machine_file;
 mod pages;
 mod prices;
@@ -80,6 +81,7 @@ pub fn measure(rounds: usize, mut tells: impl FnMut(usize)) -> Result<Vec<Direct
         cpus::measure(&mut direct, cpus).map_err(refused("threads"))?;
         compaction::measure(&mut direct).map_err(refused("compaction"))?;
         collapse::measure(&mut direct).map_err(refused("pages to collapse"))?;
+        huge_split::measure(&mut direct).map_err(refused("huge pages to split"))?;
         zram::measure(&mut direct).map_err(refused("a device of zram"))?;
         Ok(direct)
     };

@@ -120,6 +120,19 @@ pub(crate) fn around_collapse(d: &Direct) -> f64 {
     found + zone_check(d) + zone_lock(d) + list_op(d) + pte_set(d) + tlb_flush(d)
 }
 
+/// Price of a split of a huge page of which `mapped` pages are mapped singly, beside its parts, as the engine counts it: each mapping is
+/// taken away and put back. `MADV_COLD` for one page is the way to it.
+fn around_split(d: &Direct, mapped: f64) -> f64 {
+    let entries = mapped * (price(d, "pte_clear") + pte_set(d));
+    d.getppid + vma_lookup(d) + rmap_walk(d) + entries + tlb_flush(d)
+}
+
+/// Price of a part of a huge page that is split.
+fn split_huge_part(d: &Direct) -> f64 {
+    let entry = PER_TABLE * pte_set(d) + tlb_flush(d);
+    (d.huge_split_whole - entry - around_split(d, PER_TABLE)) / PER_TABLE
+}
+
 /// Every price of the cost model, in its order.
 pub(crate) const PRICES: &[Price] = &[
     Price { key: "syscall", ns: |d| d.getppid, method: "getppid()", cross: None },
@@ -395,6 +408,27 @@ pub(crate) const PRICES: &[Price] = &[
         ns: |d| collapsed_part(d) - d.memcpy - 2.0 * list_op(d) - (d.unmap - pcp_hit(d)),
         method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 256 parts of a huge page against 64, per part, and \
                  clear_page for the hole that it is not, less copy_page, isolate_page and pte_clear",
+        cross: None,
+    },
+    Price {
+        key: "split_huge_part",
+        ns: split_huge_part,
+        method: "MADV_COLD for one page of a huge page, per part, less getppid(), vma_lookup, rmap_walk, 2 tlb_flush, and for \
+                 each part 2 pte_set and pte_clear",
+        cross: Some(Cross {
+            what: "the same where 511 of its pages are mapped, page by page",
+            ns: |d| (d.huge_split_pages - around_split(d, PER_TABLE)) / PER_TABLE,
+            comment: "each mapping is found by itself, and a part is freed",
+        }),
+    },
+    Price {
+        key: "free_huge_part",
+        ns: |d| {
+            let parts = d.huge_split_half - around_split(d, PER_TABLE / 2.0) - PER_TABLE * split_huge_part(d);
+            parts / (PER_TABLE / 2.0) - pcp_hit(d)
+        },
+        method: "MADV_COLD for one page of a huge page of which half is mapped, page by page, less split_huge_part for each \
+                 part, getppid(), vma_lookup, rmap_walk, tlb_flush, pte_set and pte_clear for what is mapped, and pcp_hit",
         cross: None,
     },
 ];

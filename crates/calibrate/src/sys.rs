@@ -136,6 +136,20 @@ impl Region {
         self.punch(stride * PAGE, (stride - 1) * PAGE)
     }
 
+    /// Gives back the first `bytes` of each slot, one call each.
+    pub(crate) fn give_back_of_slots(&mut self, bytes: usize) -> io::Result<()> {
+        self.punch(SLOT, bytes)
+    }
+
+    /// Says that the last page of each slot is not used, one call each.
+    pub(crate) fn cool_ends(&mut self) -> io::Result<()> {
+        for at in (SLOT - PAGE..self.len).step_by(SLOT) {
+            // SAFETY: the page at `at` lies below `len`, and the call changes no content.
+            unsafe { rustix::mm::madvise(self.start().byte_add(at), PAGE, Advice::LinuxCold) }?;
+        }
+        Ok(())
+    }
+
     /// Gives back the first `bytes` of each `stride`.
     fn punch(&mut self, stride: usize, bytes: usize) -> io::Result<()> {
         for at in (0..self.len).step_by(stride) {

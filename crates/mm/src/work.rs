@@ -47,6 +47,10 @@ order9_frames::counts! {
         pages_collapsed,
         /// Parts of larger pages that moved into such a huge page.
         parts_collapsed,
+        /// Parts of huge pages that became pages of their own.
+        huge_parts_split,
+        /// Such parts that nobody mapped, which were freed.
+        huge_parts_freed,
         /// Flushes of cached translations, one for every step that took rights or pages away.
         tlb_flushes,
     }

@@ -34,9 +34,14 @@ fn prices() -> Prices {
     let mut prices = Prices::default();
     PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(10_000));
     // As built-in machines, which have no figures for these.
-    for seldom in
-        [&mut prices.uncache_page, &mut prices.collapse_range, &mut prices.collapse_page, &mut prices.collapse_part]
-    {
+    for seldom in [
+        &mut prices.uncache_page,
+        &mut prices.collapse_range,
+        &mut prices.collapse_page,
+        &mut prices.collapse_part,
+        &mut prices.split_huge_part,
+        &mut prices.free_huge_part,
+    ] {
         *seldom = Picos::ZERO;
     }
     prices

@@ -133,6 +133,7 @@ impl UsedPages {
         self.take_apart(head, phys);
         let unmapped = |idx: &Idx| self.rmap.owner(*idx) == Owner::Nobody;
         let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);
+        phys.work.huge_parts_freed += unmapped.len() as u64;
         for idx in unmapped {
             match phys.frames.word(idx).has(PageFlag::SwapCache) {
                 true => self.leave_in_swap_cache(idx, cpu, phys),
@@ -161,6 +162,7 @@ impl UsedPages {
             self.balancing.copy_user(head, idx);
         }
         phys.frames.touch_blocks(head.block(), 1);
+        phys.work.huge_parts_split += u64::from(NR);
         if word.has(PageFlag::Lru) {
             for idx in subpages(head).skip(1).collect::<Vec<_>>().into_iter().rev() {
                 phys.frames.table_mut().push_before(head, idx);

@@ -65,6 +65,7 @@ fn counts_follow_mappings_pins_and_splits() {
     let before = free(&mm);
     assert_eq!(shrink(&mut mm), 1);
     assert_eq!((mm.pages.total_mapcount(head, &mm.phys), free(&mm)), (None, before + 100));
+    assert_eq!((mm.work().huge_parts_split, mm.work().huge_parts_freed), (512, 100));
     let [_, _, split_pmd, split, failed, queued] = events(mm.counters());
     assert_eq!((split_pmd, split, queued), (1, 1, 1));
     assert!(failed >= 2, "each try counts");
@@ -77,7 +78,9 @@ fn parts_of_a_split_page_take_its_place_on_the_list() {
     (0..3).for_each(|slot| write(&mut mm, space, slot * HUGE));
     let heads = [0, 1, 2].map(|slot| frame(&mm, space, slot * HUGE));
     assert_eq!(mm.lru_pages(NodeId(0), LruList::ActiveAnon), 1536);
+    mm.take_work();
     mm.pages.split_huge_page(heads[1], CPU, &mut mm.phys).unwrap();
+    assert_eq!(mm.take_work().huge_parts_split, 512);
     checked(&mm);
     let list: alloc::vec::Vec<Pfn> = mm.pages.lru.lru_list(ZoneId(0), LruList::ActiveAnon, &mm.phys).collect();
     assert_eq!((list.len(), list[0], list[513]), (514, heads[2], heads[0]));
