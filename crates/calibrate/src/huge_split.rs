@@ -1,4 +1,6 @@
 //! Splits of huge pages: `MADV_COLD` for one page of a huge page makes base pages of all of it, in the time of the thread that calls.
+//!
+//! Each page has content. From 6.12 on a split looks for parts that hold zeros and frees them, which takes four times as long.
 
 use std::io;
 
@@ -31,7 +33,7 @@ pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
 
 fn split(mapped: Mapped) -> io::Result<f64> {
     let mut region = Region::anonymous(HUGE_PAGES * SLOT / PAGE, PageSize::Huge)?;
-    region.store(0, SLOT);
+    region.store(0, PAGE);
     match mapped {
         Mapped::Whole => {}
         Mapped::AllButFirst => region.give_back_of_slots(PAGE)?,
@@ -40,5 +42,6 @@ fn split(mapped: Mapped) -> io::Result<f64> {
     let splits = || vmstat().map(|counters| counters.get("thp_split_page").copied().unwrap_or(0));
     let before = splits()?;
     let time = cpu_per(HUGE_PAGES, || region.cool_ends())?;
-    Ok(if splits()? - before == HUGE_PAGES as u64 { time } else { f64::NAN })
+    // Others may split at the same time.
+    Ok(if splits()? - before >= HUGE_PAGES as u64 { time } else { f64::NAN })
 }

@@ -133,6 +133,12 @@ fn split_huge_part(d: &Direct) -> f64 {
     (d.huge_split_whole - entry - around_split(d, PER_TABLE)) / PER_TABLE
 }
 
+/// Price of finding and restoring the mapping of such a part that is mapped by itself.
+fn remap_huge_part(d: &Direct) -> f64 {
+    let mapped = PER_TABLE - 1.0;
+    (d.huge_split_pages - around_split(d, mapped) - PER_TABLE * split_huge_part(d)) / mapped
+}
+
 /// Every price of the cost model, in its order.
 pub(crate) const PRICES: &[Price] = &[
     Price { key: "syscall", ns: |d| d.getppid, method: "getppid()", cross: None },
@@ -415,20 +421,25 @@ pub(crate) const PRICES: &[Price] = &[
         ns: split_huge_part,
         method: "MADV_COLD for one page of a huge page, per part, less getppid(), vma_lookup, rmap_walk, 2 tlb_flush, and for \
                  each part 2 pte_set and pte_clear",
-        cross: Some(Cross {
-            what: "the same where 511 of its pages are mapped, page by page",
-            ns: |d| (d.huge_split_pages - around_split(d, PER_TABLE)) / PER_TABLE,
-            comment: "each mapping is found by itself, and a part is freed",
-        }),
+        cross: None,
+    },
+    Price {
+        key: "remap_huge_part",
+        ns: remap_huge_part,
+        method: "The same where 511 of its pages are mapped, page by page, per page, less split_huge_part for each part, \
+                 getppid(), vma_lookup, rmap_walk, tlb_flush, and for each page pte_set and pte_clear",
+        cross: None,
     },
     Price {
         key: "free_huge_part",
         ns: |d| {
-            let parts = d.huge_split_half - around_split(d, PER_TABLE / 2.0) - PER_TABLE * split_huge_part(d);
-            parts / (PER_TABLE / 2.0) - pcp_hit(d)
+            let half = PER_TABLE / 2.0;
+            let parts = PER_TABLE * split_huge_part(d) + half * remap_huge_part(d);
+            (d.huge_split_half - around_split(d, half) - parts) / half - pcp_hit(d)
         },
-        method: "MADV_COLD for one page of a huge page of which half is mapped, page by page, less split_huge_part for each \
-                 part, getppid(), vma_lookup, rmap_walk, tlb_flush, pte_set and pte_clear for what is mapped, and pcp_hit",
+        method: "The same where half of it is mapped, page by page, per page that is not, less split_huge_part for each part, \
+                 remap_huge_part for each that is mapped, getppid(), vma_lookup, rmap_walk, tlb_flush, for each page that \
+                 is mapped pte_set and pte_clear, and pcp_hit",
         cross: None,
     },
 ];
@@ -450,6 +461,21 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_split_is_its_parts_their_mappings_and_what_they_have_prices_for() {
+        let direct = Direct { unmap: 300.0, fork_page: 100.0, compact_sixteenth_scans: 1.0, ..Direct::default() };
+        let [split, remap, free] = [250.0, 400.0, 900.0];
+        let parts = |mapped: f64| around_split(&direct, mapped) + PER_TABLE * split;
+        let direct = Direct {
+            huge_split_whole: parts(PER_TABLE) + PER_TABLE * pte_set(&direct) + tlb_flush(&direct),
+            huge_split_pages: parts(511.0) + 511.0 * remap,
+            huge_split_half: parts(256.0) + 256.0 * (remap + free + pcp_hit(&direct)),
+            ..direct
+        };
+        let found = ["split_huge_part", "remap_huge_part", "free_huge_part"].map(|key| price(&direct, key).round());
+        assert_eq!(found, [split, remap, free]);
+    }
 
     #[test]
     fn a_collapse_is_its_range_its_pages_and_what_they_have_prices_for() {

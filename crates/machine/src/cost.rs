@@ -167,7 +167,9 @@ prices! {
     collapse_part,
     /// Making one part of a huge page a page of its own, beside mappings that are taken away and put back.
     split_huge_part,
-    /// Giving back a part of a split huge page that nobody maps, beside its frame.
+    /// Finding and restoring the mapping of such a part that is mapped by itself, not with the whole huge page.
+    remap_huge_part,
+    /// Giving back such a part that nobody maps, beside its frame.
     free_huge_part,
     /// Opening a file whose dentry and inode are cached, and closing it again, beside the two system calls.
     file_open,
@@ -258,7 +260,7 @@ impl Prices {
         let Work {
             scanned_unlocked, blocks_passed, faults, vma_lookups, pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
-            ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_freed,
+            ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
         } = *done.rest;
         let unlocked = self.zone_check.times(zones_checked)
             + self.frame_scan.times(scanned_unlocked + blocks_passed)
@@ -282,6 +284,7 @@ impl Prices {
             + self.collapse_page.times(pages_collapsed)
             + self.collapse_part.times(parts_collapsed)
             + self.split_huge_part.times(huge_parts_split)
+            + self.remap_huge_part.times(huge_parts_remapped)
             + self.free_huge_part.times(huge_parts_freed);
         // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
         let others = done.other_nodes.iter().fold(Picos::ZERO, |sum, (_, work)| sum + self.batched(work));

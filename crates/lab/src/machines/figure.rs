@@ -125,8 +125,15 @@ const OTHERS: [(&str, Unit, &str, Needed); 12] = [
 ];
 
 /// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own.
-const SELDOM_MEASURED: [&str; 6] =
-    ["uncache_page", "collapse_range", "collapse_page", "collapse_part", "split_huge_part", "free_huge_part"];
+const SELDOM_MEASURED: [&str; 7] = [
+    "uncache_page",
+    "collapse_range",
+    "collapse_page",
+    "collapse_part",
+    "split_huge_part",
+    "remap_huge_part",
+    "free_huge_part",
+];
 
 fn needed(price: &str) -> Needed {
     if SELDOM_MEASURED.contains(&price) { Needed::Never } else { Needed::Always }

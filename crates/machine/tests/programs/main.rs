@@ -40,6 +40,7 @@ fn prices() -> Prices {
         &mut prices.collapse_page,
         &mut prices.collapse_part,
         &mut prices.split_huge_part,
+        &mut prices.remap_huge_part,
         &mut prices.free_huge_part,
     ] {
         *seldom = Picos::ZERO;

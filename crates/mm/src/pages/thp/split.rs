@@ -120,6 +120,7 @@ impl UsedPages {
             self.split_file_page(head, cpu, phys);
             return Ok(());
         }
+        phys.work.huge_parts_remapped += u64::from(self.huge.page(head).ptes);
         self.split_entries(head, phys);
         self.huge.leave_queue(head, phys);
         // Every mapping is taken away while the page comes apart, and put back.
