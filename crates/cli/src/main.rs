@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod apply;
 mod args;
 mod bench;
 mod calibrate;
@@ -84,6 +85,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Apply(args) => apply::apply(&args),
+        Command::Undo(args) => apply::undo(&args),
         Command::Record(args) => record::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
