@@ -77,7 +77,12 @@ impl Root {
     pub(crate) fn put(&self, path: &str, text: &str) -> io::Result<()> {
         let (place, new) = (self.locate(path)?, self.locate(&beside(path))?);
         let folder = place.parent().expect("a file lies in a folder");
+        let missing = self.missing_folders(path)?;
         fs::create_dir_all(folder)?;
+        for made in &missing {
+            // What names a folder is on the disk before anything in it counts.
+            File::open(self.locate(made)?.parent().expect("a folder lies in one"))?.sync_all()?;
+        }
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&new)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;

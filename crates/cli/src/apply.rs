@@ -46,7 +46,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
             return Err(Failure::Usage(sentence.to_owned()));
         }
     }
-    let root = root(args.root.as_deref());
+    let root = root(args.root.as_deref())?;
     if args.dry_run {
         let plan = plan(&root, &wishes, &args.kinds, &Ledger::read(&root)?)?;
         write_texts(args, &plan.forms)?;
@@ -69,7 +69,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
 
 /// Takes changes back, or names them.
 pub(crate) fn undo(args: &UndoArgs) -> Result<(), Failure> {
-    let root = root(args.root.as_deref());
+    let root = root(args.root.as_deref())?;
     if args.list {
         let records = Ledger::read(&root)?;
         return if args.json { print_json(&records) } else { print(&list(&records)) };
@@ -78,8 +78,12 @@ pub(crate) fn undo(args: &UndoArgs) -> Result<(), Failure> {
     if args.json { print_json(&undone) } else { print(&taken_back(&undone)) }
 }
 
-fn root(directory: Option<&Path>) -> Root {
-    directory.map_or_else(Root::host, Root::directory)
+fn root(directory: Option<&Path>) -> Result<Root, Failure> {
+    match directory {
+        None => Ok(Root::host()),
+        Some(directory) if directory.is_dir() => Ok(Root::directory(directory)),
+        Some(directory) => Err(Failure::file(directory, "is no directory, expected one with copies of a host's files")),
+    }
 }
 
 /// The ledger for changes, on a host that this user may change.

@@ -10,7 +10,6 @@ const DROP_IN: &str = "/etc/systemd/system/sysinit.target.d/60-order9.conf";
 const UNIT: &str = "\
 [Unit]
 Description=Memory settings of order9
-Documentation=man:order9-apply(1)
 DefaultDependencies=no
 Conflicts=shutdown.target
 After=systemd-sysctl.service systemd-tmpfiles-setup.service
@@ -42,7 +41,6 @@ mod tests {
         let text = "# Written by `order9 apply`. `order9 undo` removes it.\n\
                     [Unit]\n\
                     Description=Memory settings of order9\n\
-                    Documentation=man:order9-apply(1)\n\
                     DefaultDependencies=no\n\
                     Conflicts=shutdown.target\n\
                     After=systemd-sysctl.service systemd-tmpfiles-setup.service\n\
