@@ -59,7 +59,7 @@ impl Ledger {
         Ok(records)
     }
 
-    /// What was applied and not taken back, in the order of the changes.
+    /// Changes that were not taken back, in the order of the changes.
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records

@@ -2,7 +2,7 @@
 //!
 //! Key types: [`Wish`] (a setting that is to have a value), [`Plan`] (wishes that this kernel would take, with what is there
 //! before), [`Ledger`] (what was applied and not taken back), [`Record`] (one change in it), [`Kind`] (a way in which systems
-//! keep settings), [`Root`] (the host, or a directory with copies of its files).
+//! keep settings), [`Judge`] (of a change that is watched), [`Root`] (the host, or a directory with copies of its files).
 //!
 //! A change begins with its record on disk, so that at every instant either nothing has been changed or [`Ledger::undo`] takes
 //! all of it back, whatever ends the program. Behaviour: docs/apply.md. Never judges whether a value is a good one.
@@ -11,6 +11,7 @@
 mod check;
 mod error;
 mod ledger;
+mod limits;
 mod persist;
 mod plan;
 mod record;
@@ -23,6 +24,7 @@ mod wish;
 
 pub use error::{ApplyError, Refusal};
 pub use ledger::Ledger;
+pub use limits::{Judge, Limit, Price, Share};
 pub use persist::{Form, Kind};
 pub use plan::{Plan, plan};
 pub use record::{Change, Record, Who, Written};

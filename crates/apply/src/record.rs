@@ -34,7 +34,7 @@ pub struct Record {
 pub struct Change {
     /// Linux' name of the setting.
     pub name: String,
-    /// Its file.
+    /// The file of the setting.
     pub path: String,
     /// The value before the change.
     pub before: String,

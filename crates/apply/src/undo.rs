@@ -30,7 +30,7 @@ pub struct UndoneRecord {
 pub struct Restored {
     /// Linux' name of the setting.
     pub name: String,
-    /// Its file.
+    /// The file of the setting.
     pub path: String,
     /// The value before it was put back.
     pub before: String,
@@ -76,7 +76,7 @@ impl Ledger {
     }
 }
 
-/// What in the way of `records`, the latest first, is not as they left it.
+/// Sentences about whatever is not as `records`, the latest first, left it.
 fn changed_since(root: &Root, records: &[Record]) -> Vec<String> {
     let boot = root.boot();
     let mut changed = Vec::new();
@@ -119,7 +119,7 @@ fn value(root: &Root, path: &str) -> Result<String, String> {
     Ok(current(&text).to_owned())
 }
 
-/// What was put back, and sentences about what was not.
+/// Settings and files that were put back, and sentences about those that were not.
 #[derive(Default)]
 pub(crate) struct PutBack {
     undone: UndoneRecord,

@@ -9,7 +9,7 @@ use crate::target::Target;
 /// A setting that is to have a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Where it was said, for messages.
+    /// The argument, or the file with its line, for messages.
     pub(crate) said: String,
     pub(crate) target: Target,
     pub(crate) value: String,

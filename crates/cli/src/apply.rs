@@ -1,5 +1,7 @@
 //! `order9 apply` and `order9 undo`.
 
+mod watch;
+
 use std::fs;
 use std::path::Path;
 
@@ -12,9 +14,11 @@ use order9_referee::check_rights;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::watch::{Watch, Watched};
 use crate::args::{ApplyArgs, UndoArgs};
 use crate::failure::{Failure, io_sentence};
 use crate::output::{print, print_json, say};
+use crate::target::Target;
 use crate::written::check_free;
 
 /// A change for programs.
@@ -28,6 +32,8 @@ pub(crate) struct Applied<'a> {
     companions: Vec<&'a Change>,
     /// Texts that keep the settings.
     forms: &'a [Form],
+    /// Prices of the change, where it was watched.
+    watched: Option<Watched>,
 }
 
 impl From<ApplyError> for Failure {
@@ -39,32 +45,45 @@ impl From<ApplyError> for Failure {
 /// Applies settings, or says what that would do.
 pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     let wishes = wishes(args)?;
-    if let Some(output) = &args.output {
-        check_free(output, args.json)?;
-        if !args.kinds.iter().any(|kind| kind.is_text()) {
-            let sentence = "-o is for the text of --persist cmdline or ansible, and neither is given";
-            return Err(Failure::Usage(sentence.to_owned()));
-        }
-    }
+    let texts = texts(args)?;
     let root = root(args.root.as_deref())?;
     if args.dry_run {
         let plan = plan(&root, &wishes, &args.kinds, &Ledger::read(&root)?)?;
-        write_texts(args, &plan.forms)?;
-        return show(args, None, &plan.settings, Vec::new(), &plan.forms);
+        return show(args, texts.as_ref(), &unchanged(&plan));
     }
     let mut ledger = open(root.clone())?;
     if let Some(undone) = ledger.recover()? {
         tell_recovered(&undone)?;
     }
     let plan = plan(&root, &wishes, &args.kinds, ledger.records())?;
-    write_texts(args, &plan.forms)?;
-    let forms = plan.forms.clone();
     if is_idle(&plan) {
-        return show(args, None, &plan.settings, Vec::new(), &forms);
+        return show(args, texts.as_ref(), &unchanged(&plan));
     }
-    let Record { id, settings, companions, .. } = ledger.apply(plan, Who::of_process())?;
+    carry_out(args, texts.as_ref(), &mut ledger, plan)
+}
+
+/// Makes the change, and watches it where that was asked for.
+fn carry_out(args: &ApplyArgs, texts: Option<&Target>, ledger: &mut Ledger, plan: Plan) -> Result<(), Failure> {
+    let watch = args.watch.map(|time| Watch::open(time, &args.limits)).transpose()?;
+    let forms = plan.forms.clone();
+    let Record { id, settings, companions, .. } = ledger.apply(plan, Who::of_process())?.clone();
     let companions = companions.iter().filter(|change| change.is_change()).collect();
-    show(args, Some(*id), settings, companions, &forms)
+    let mut applied = Applied { id: Some(id), settings: &settings, companions, forms: &forms, watched: None };
+    let Some(watch) = watch else { return show(args, texts, &applied) };
+    if !args.json {
+        show(args, texts, &applied)?;
+    }
+    let watched = applied.watched.insert(watch.run(ledger)?);
+    match args.json {
+        false => print(&watched.line())?,
+        true => show(args, texts, &applied)?,
+    }
+    applied.watched.map_or(Ok(()), |watched| watched.verdict())
+}
+
+/// A plan that was not carried out.
+fn unchanged(plan: &Plan) -> Applied<'_> {
+    Applied { id: None, settings: &plan.settings, companions: Vec::new(), forms: &plan.forms, watched: None }
 }
 
 /// Takes changes back, or names them.
@@ -120,43 +139,40 @@ fn is_idle(plan: &Plan) -> bool {
     plan.settings.iter().all(is_same) && plan.forms.iter().all(|form| form.path.is_none())
 }
 
-/// Writes the texts for other places into the file that was named for them.
-fn write_texts(args: &ApplyArgs, forms: &[Form]) -> Result<(), Failure> {
-    let Some(output) = args.output.as_deref().filter(|output| *output != Path::new("-")) else { return Ok(()) };
-    let text: String = forms.iter().filter(|form| form.kind.is_text()).map(|form| form.text.as_str()).collect();
-    let failed = |error: std::io::Error| Failure::file(output, format!("cannot be written: {}", io_sentence(&error)));
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".order9-").permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let made = builder.tempfile_in(folder).map_err(failed)?;
-    fs::write(made.path(), text).map_err(failed)?;
-    made.persist(output).map_err(|error| failed(error.error))?;
-    Ok(())
+/// The file for texts that belong elsewhere; none where they are printed.
+fn texts(args: &ApplyArgs) -> Result<Option<Target>, Failure> {
+    let Some(output) = &args.output else { return Ok(None) };
+    check_free(output, args.json)?;
+    if !args.kinds.iter().any(|kind| kind.is_text()) {
+        let sentence = "-o is for the text of --persist cmdline or ansible, and neither is given";
+        return Err(Failure::Usage(sentence.to_owned()));
+    }
+    Ok(Some(Target::new(output, true)?).filter(|target| !target.is_output()))
 }
 
-fn show(
-    args: &ApplyArgs,
-    id: Option<u32>,
-    settings: &[Change],
-    companions: Vec<&Change>,
-    forms: &[Form],
-) -> Result<(), Failure> {
+/// Prints a change, and writes the texts that have a file.
+fn show(args: &ApplyArgs, texts: Option<&Target>, applied: &Applied<'_>) -> Result<(), Failure> {
+    if let Some(target) = texts {
+        let mut texts = applied.forms.iter().filter(|form| form.kind.is_text()).map(|form| form.text.as_str());
+        target.write(|out| texts.try_for_each(|text| out.write_all(text.as_bytes())))?;
+    }
     if args.json {
-        return print_json(&Applied { id, settings, companions, forms });
+        return print_json(applied);
     }
-    let mut text = table(settings.iter().chain(companions).map(row));
-    let goes_to_file =
-        |form: &&Form| form.kind.is_text() && args.output.as_deref().is_some_and(|file| file != Path::new("-"));
-    for form in forms.iter().filter(|form| !goes_to_file(form)) {
-        text += &shown(form, args.dry_run);
+    let Applied { id, settings, companions, forms, .. } = applied;
+    let mut text = table(settings.iter().chain(companions.iter().copied()).map(row));
+    for form in forms.iter().filter(|_| !args.dry_run) {
+        text.extend(form.path.iter().map(|path| format!("{}: {path} written\n", form.kind.word())));
     }
-    for remark in args.kinds.iter().filter_map(|kind| kind.remark()) {
-        text += &format!("{remark}\n");
-    }
+    text.extend(args.kinds.iter().filter_map(|kind| kind.remark()).map(|remark| format!("{remark}\n")));
     text += match id {
         Some(_) => "`order9 undo --last 1` takes this back\n",
         None => "nothing was changed\n",
     };
+    let is_shown = |form: &&Form| if form.kind.is_text() { texts.is_none() } else { args.dry_run };
+    for Form { kind, path, text: form } in forms.iter().filter(is_shown) {
+        text += &format!("\n==> {} <==\n{form}", path.as_deref().unwrap_or(kind.word()));
+    }
     print(&text)
 }
 
@@ -187,16 +203,6 @@ fn table(rows: impl Iterator<Item = [String; 4]>) -> String {
         .collect()
 }
 
-/// A text that keeps settings: itself where it is for another place or was only asked for, else its file.
-fn shown(form: &Form, is_dry: bool) -> String {
-    let Form { kind, path, text } = form;
-    match path {
-        Some(path) if is_dry => format!("\n==> {path} <==\n{text}\n"),
-        Some(path) => format!("{}: {path} written\n", kind.word()),
-        None => format!("\n==> {} <==\n{text}\n", kind.word()),
-    }
-}
-
 /// Changes that can be taken back, the latest first.
 fn list(records: &[Record]) -> String {
     if records.is_empty() {
@@ -221,7 +227,8 @@ fn taken_back(undone: &[UndoneRecord]) -> String {
         let Restored { name, path, before, after } = restored.clone();
         [name, path, before, after]
     });
-    let mut text = table(rows);
+    let mut rows = rows.peekable();
+    let mut text = if rows.peek().is_some() { table(rows) } else { String::new() };
     for UndoneRecord { id, restarted, files, .. } in undone {
         if *restarted {
             text += &format!(

@@ -45,7 +45,7 @@ pub enum Kind {
 pub struct Form {
     /// Way in which it keeps them.
     pub kind: Kind,
-    /// Its file on this host; none where it is for somebody to put elsewhere.
+    /// The file of this host that has the text; none where it is for somebody to put elsewhere.
     pub path: Option<String>,
     /// The text.
     pub text: String,
@@ -81,7 +81,7 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::SysctlD, Self::TmpfilesD, Self::Systemd, Self::Tuned, Self::Cmdline, Self::Ansible];
 
-    /// Its name.
+    /// Name of the kind.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Kind {
         matches!(self, Self::Cmdline | Self::Ansible)
     }
 
-    /// What is left to be done by hand.
+    /// A step that is left to be done by hand.
     #[must_use]
     pub const fn remark(self) -> Option<&'static str> {
         match self {
@@ -157,7 +157,7 @@ fn check_room(kinds: &[Kind], kept: &[Kept], release: Option<Release>) -> Result
     Err(ApplyError::CannotHold { kinds: kinds.to_vec(), settings, hint })
 }
 
-/// What a form of this kind holds: `kept`, after what earlier changes keep in the same file.
+/// Settings that a form of this kind holds: `kept`, after what earlier changes keep in the same file.
 fn with_earlier(kind: Kind, kept: &[Kept], records: &[Record]) -> Vec<Kept> {
     let mut held: Vec<Kept> = Vec::new();
     let earlier = records.iter().filter(|record| !kind.is_text() && record.kinds.contains(&kind));

@@ -1,10 +1,11 @@
 //! Arguments of `order9 apply` and `order9 undo`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use order9_apply::Kind;
+use order9_apply::{Kind, Limit};
 
 /// Change settings of the running kernel, all or none, and write down what they were.
 ///
@@ -24,6 +25,13 @@ pub(crate) struct ApplyArgs {
     /// Write the text of cmdline or ansible into this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Watch the change for this long, 10s or more, and take it back if it breaks a --limit.
+    #[arg(long, value_name = "TIME", value_parser = watch, conflicts_with_all = ["dry_run", "root"])]
+    pub(crate) watch: Option<Duration>,
+    /// The most of any ten seconds that the change may cost: kcompactd, kswapd, khugepaged (of a CPU), psi, psi-full (of the
+    /// time). May be given more than once.
+    #[arg(long = "limit", value_name = "NAME=PERCENT", requires = "watch")]
+    pub(crate) limits: Vec<Limit>,
     /// Say what would be written, and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -60,6 +68,7 @@ const APPLY_EXAMPLES: &str = "\
 Examples:
   sudo order9 apply --set vm.compaction_proactiveness=60 --set thp.defrag=defer+madvise
   sudo order9 apply settings.toml --persist sysctl.d --persist tmpfiles.d
+  sudo order9 apply settings.toml --watch 60s --limit kcompactd=5% --limit psi=10%
   order9 apply settings.toml --persist systemd --dry-run
   order9 apply settings.toml --persist ansible --dry-run -o tasks.yml";
 
@@ -68,6 +77,12 @@ Examples:
   order9 undo --list
   sudo order9 undo --last 1
   sudo order9 undo";
+
+/// A length of time over which limits can be judged.
+fn watch(text: &str) -> Result<Duration, String> {
+    let time = order9_lab::scenario::length_of_time(text).map(|time| Duration::from_nanos(time.get()));
+    time.filter(|time| *time >= Duration::from_secs(10)).ok_or_else(|| "expected a time of 10s or more".to_owned())
+}
 
 /// Takes the words of kinds and, given another, proposes the nearest.
 fn kind() -> impl TypedValueParser<Value = Kind> {

@@ -319,15 +319,18 @@ fn files_are_as_before_after_a_hundred_kills_at_any_moment() {
     let folder = copies();
     let root = folder.path();
     let before = files(root);
-    let mut changed = 0;
+    let (mut changed, mut interrupted) = (0, 0);
+    let record = root.join("var/lib/order9/apply/0001.json");
     kill(20_261_127, &|| silent(&APPLY, Some(root)), &|| {}, &mut |kill| {
         changed += u64::from(kill > 0 && files(root) != before);
+        let is_under_way = |text: String| text.contains("\"under_way\": true");
+        interrupted += u64::from(fs::read_to_string(&record).is_ok_and(is_under_way));
         let ran = order9_line("undo --root {}", root);
         assert_eq!(ran.status, 0, "kill {kill}: {}", ran.stderr);
         assert_eq!(files(root), before, "kill {kill}");
     });
-    assert!(changed > 10 && changed < KILLS, "{changed}");
-    println!("{KILLS} kills of apply: {changed} left changes; undo put all back");
+    assert!(changed > 10 && changed < KILLS && interrupted > 0, "{changed} {interrupted}");
+    println!("{KILLS} kills of apply: {changed} left changes, {interrupted} in the middle; undo put all back");
 }
 
 #[test]
@@ -400,6 +403,47 @@ fn settings_of_the_host_change_and_come_back() {
     }
     order9(["undo"]).success();
     assert_eq!(settings(), before);
+}
+
+/// A setting that makes khugepaged work all the time.
+const BUSY: &str = "thp/khugepaged/scan_sleep_millisecs";
+
+#[test]
+fn a_change_that_costs_too_much_goes_back_by_itself() {
+    for (arguments, part) in [
+        ("--watch 5s", "expected a time of 10s or more"),
+        ("--watch 10s --limit khugepage=1%", "did you mean khugepaged?"),
+        ("--limit psi=1%", "--watch <TIME>"),
+        ("--watch 10s --dry-run", "--dry-run"),
+    ] {
+        let ran = order9_line(&format!("apply --set vm.swappiness=60 {arguments}"), Path::new(""));
+        assert!(ran.refusal().contains(part), "{}", ran.stderr);
+    }
+    let Some(_host) = own_host() else { return };
+    let Ok(before) = fs::read_to_string(format!("/sys/kernel/mm/transparent_hugepage/{}", &BUSY[4..])) else {
+        writeln!(std::io::stderr(), "SKIPPED: a test of order9 apply: this kernel has no huge pages").expect("stderr");
+        return;
+    };
+    let apply = format!("apply --set {BUSY}=11 --json --watch 10s --limit khugepaged=");
+    let kept = order9_line(&format!("{apply}10000%"), Path::new("")).success();
+    let kept: serde_json::Value = serde_json::from_str(&kept).expect("it is JSON");
+    hold("apply", &kept);
+    let share = kept["watched"]["shares"][0]["share"].as_f64().expect("it was measured");
+    assert!(kept["watched"]["broken"].is_null() && share < 100.0, "{kept:#}");
+    order9(["undo"]).success();
+    if share == 0.0 {
+        writeln!(std::io::stderr(), "SKIPPED: a test of order9 apply: khugepaged does not work here").expect("stderr");
+        return;
+    }
+    let broken = order9_line(&format!("{apply}0%"), Path::new(""));
+    assert_eq!(broken.status, 1, "{}", broken.stderr);
+    assert!(
+        broken.stderr.starts_with("order9: khugepaged ") && broken.stderr.ends_with(": the change was taken back\n"),
+        "{}",
+        broken.stderr
+    );
+    let after = fs::read_to_string(format!("/sys/kernel/mm/transparent_hugepage/{}", &BUSY[4..])).expect("it is there");
+    assert_eq!((order9(["undo", "--list"]).success().as_str(), after), ("nothing was applied\n", before));
 }
 
 #[test]
