@@ -139,7 +139,7 @@ pub enum ApplyError {
     #[error("nothing was taken back: {}; --force takes it back all the same", .0.join("; "))]
     Changed(Vec<String>),
     /// Files that could not be put back.
-    #[error("not everything could be put back, `order9 undo` tries again: {}", .0.join("; "))]
+    #[error("not everything could be put back: {}; `order9 undo` tries again, and with --force leaves the rest as it is", .0.join("; "))]
     Left(Vec<String>),
 }
 

@@ -23,6 +23,8 @@ pub struct UndoneRecord {
     pub settings: Vec<Restored>,
     /// Files that were removed, or have their old text again.
     pub files: Vec<String>,
+    /// Sentences about settings and files that could not be put back.
+    pub left: Vec<String>,
 }
 
 /// A setting that was put back.
@@ -40,7 +42,7 @@ pub struct Restored {
 
 impl Ledger {
     /// Takes back the latest `last` changes, or all. A change that was interrupted is one of them. With `force`, whatever somebody
-    /// has changed since is put back as well.
+    /// has changed since is put back as well, and what cannot be put back is left as it is.
     ///
     /// # Errors
     /// Files that are not as they were left: nothing has been taken back then. Files that cannot be put back.
@@ -51,7 +53,7 @@ impl Ledger {
         if !force && !changed.is_empty() {
             return Err(ApplyError::Changed(changed));
         }
-        records.into_iter().map(|record| self.take_back(record)).collect()
+        records.into_iter().map(|record| self.take_back(record, force)).collect()
     }
 
     /// Puts back a change that was interrupted, if there is one: a program that was killed left it.
@@ -63,13 +65,13 @@ impl Ledger {
         if is_interrupted { Ok(self.undo(Some(1), false)?.pop()) } else { Ok(None) }
     }
 
-    fn take_back(&mut self, record: Record) -> Result<UndoneRecord, ApplyError> {
+    fn take_back(&mut self, record: Record, force: bool) -> Result<UndoneRecord, ApplyError> {
         // Killed from here on, it is an interrupted change, and put back whatever its settings are.
         let record = Record { under_way: true, ..record };
         self.keep(&record)?;
-        let PutBack { undone, left } = put_back(&self.root, &record);
-        if !left.is_empty() {
-            return Err(ApplyError::Left(left));
+        let undone = put_back(&self.root, &record);
+        if !force && !undone.left.is_empty() {
+            return Err(ApplyError::Left(undone.left));
         }
         self.forget(record.id)?;
         Ok(undone)
@@ -119,30 +121,22 @@ fn value(root: &Root, path: &str) -> Result<String, String> {
     Ok(current(&text).to_owned())
 }
 
-/// Settings and files that were put back, and sentences about those that were not.
-#[derive(Default)]
-pub(crate) struct PutBack {
-    undone: UndoneRecord,
-    pub(crate) left: Vec<String>,
-}
-
 /// Puts back everything that `record` says.
-pub(crate) fn put_back(root: &Root, record: &Record) -> PutBack {
-    let mut back = PutBack::default();
-    back.undone.id = record.id;
-    back.undone.restarted = record.boot != root.boot();
-    if !back.undone.restarted {
-        back.settings(root, record);
+pub(crate) fn put_back(root: &Root, record: &Record) -> UndoneRecord {
+    let restarted = record.boot != root.boot();
+    let mut undone = UndoneRecord { id: record.id, restarted, ..UndoneRecord::default() };
+    if !restarted {
+        undone.put_back_settings(root, record);
     }
     for file in record.files.iter().rev() {
-        back.file(root, file);
+        undone.put_back_file(root, file);
     }
-    back
+    undone
 }
 
-impl PutBack {
+impl UndoneRecord {
     /// Puts settings back: those that were asked for in reverse, then those that the kernel changed along.
-    fn settings(&mut self, root: &Root, record: &Record) {
+    fn put_back_settings(&mut self, root: &Root, record: &Record) {
         let changes = record.settings.iter().rev().chain(&record.companions).filter(|change| change.is_change());
         let found: Vec<_> = changes.map(|change| (change, value(root, &change.path))).collect();
         for (Change { path, before, .. }, _) in found.iter().filter(|(change, _)| !is_left_to_other(change, record)) {
@@ -159,14 +153,14 @@ impl PutBack {
                 Ok(now) => {
                     let before = found.unwrap_or_default();
                     let (name, path) = (name.clone(), path.clone());
-                    self.undone.settings.extend((before != now).then_some(Restored { name, path, before, after: now }));
+                    self.settings.extend((before != now).then_some(Restored { name, path, before, after: now }));
                 }
                 Err(why) => self.left.push(why),
             }
         }
     }
 
-    fn file(&mut self, root: &Root, file: &Written) {
+    fn put_back_file(&mut self, root: &Root, file: &Written) {
         let Written { path, before, folders, .. } = file;
         let is_there = root.read_if_there(path).is_ok_and(|now| now != *before);
         let done = match before {
@@ -174,7 +168,7 @@ impl PutBack {
             None => root.remove(path),
         };
         match done {
-            Ok(()) => self.undone.files.extend(is_there.then(|| path.clone())),
+            Ok(()) => self.files.extend(is_there.then(|| path.clone())),
             Err(error) => self.left.push(format!("{}: {error}", root.shown(path))),
         }
         root.remove_folders(folders);

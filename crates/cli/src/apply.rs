@@ -70,10 +70,10 @@ fn carry_out(args: &ApplyArgs, texts: Option<&Target>, ledger: &mut Ledger, plan
     let companions = companions.iter().filter(|change| change.is_change()).collect();
     let mut applied = Applied { id: Some(id), settings: &settings, companions, forms: &forms, watched: None };
     let Some(watch) = watch else { return show(args, texts, &applied) };
-    if !args.json {
-        show(args, texts, &applied)?;
-    }
+    // A reader of the table who goes away ends no watch.
+    let shown = if args.json { Ok(()) } else { show(args, texts, &applied) };
     let watched = applied.watched.insert(watch.run(ledger)?);
+    shown?;
     match args.json {
         false => print(&watched.line())?,
         true => show(args, texts, &applied)?,
@@ -218,7 +218,7 @@ fn list(records: &[Record]) -> String {
     records.iter().rev().map(entry).collect::<Vec<_>>().join("\n")
 }
 
-/// What was taken back.
+/// The text about changes that were taken back.
 fn taken_back(undone: &[UndoneRecord]) -> String {
     if undone.is_empty() {
         return "nothing was applied: there is nothing to take back\n".to_owned();
@@ -229,7 +229,7 @@ fn taken_back(undone: &[UndoneRecord]) -> String {
     });
     let mut rows = rows.peekable();
     let mut text = if rows.peek().is_some() { table(rows) } else { String::new() };
-    for UndoneRecord { id, restarted, files, .. } in undone {
+    for UndoneRecord { id, restarted, files, left, .. } in undone {
         if *restarted {
             text += &format!(
                 "change {id}: the machine was restarted since, so that its settings had gone; values that a file wrote at boot stay until the next\n"
@@ -238,6 +238,7 @@ fn taken_back(undone: &[UndoneRecord]) -> String {
         for file in files {
             text += &format!("{file}: as before change {id}\n");
         }
+        text.extend(left.iter().map(|left| format!("left as it is: {left}\n")));
     }
     text
 }

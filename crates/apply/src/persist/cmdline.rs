@@ -53,7 +53,7 @@ fn size(name: &str) -> Option<String> {
     let (_, rest) = name.split_once("hugepages-")?;
     let kib: u64 = rest.split_once("kB")?.0.parse().ok()?;
     let units = [(1 << 20, "G"), (1 << 10, "M"), (1, "K")];
-    units.iter().find(|(unit, _)| kib % unit == 0).map(|(unit, word)| format!("{}{word}", kib / unit))
+    units.iter().find(|(unit, _)| kib.is_multiple_of(*unit)).map(|(unit, word)| format!("{}{word}", kib / unit))
 }
 
 pub(super) fn form(held: &[Kept], release: Option<Release>) -> Form {

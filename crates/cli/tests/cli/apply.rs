@@ -15,6 +15,7 @@ use crate::bench::host;
 use crate::golden::compare;
 use crate::kills::next;
 use crate::schemas::hold;
+use crate::shells::tool;
 use crate::support::{Ran, order9, order9_line};
 
 /// Files of a host, as far as these tests need them.
@@ -111,6 +112,26 @@ fn a_dry_run_prints_every_form_and_changes_nothing() {
     assert!(!text.contains("become"), "{text}");
     let tasks = fs::read_to_string(folder.path().join("tasks.yml")).expect("it was written");
     assert!(tasks.starts_with("---\n- name: Set vm.compaction_proactiveness\n"), "{tasks}");
+}
+
+#[test]
+fn systemd_takes_what_is_kept() {
+    let folder = copies();
+    let path = |path: &str| folder.path().join(path).to_str().expect("a UTF-8 path").to_owned();
+    let kinds = "--persist systemd --persist tmpfiles.d --persist sysctl.d";
+    order9_line(&format!("apply --root {{}} --set vm.swappiness=10 --set thp.defrag=defer {kinds}"), folder.path())
+        .success();
+    if let Some(output) = tool("systemd-analyze", &["verify", &path("etc/systemd/system/order9-settings.service")]) {
+        let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!complaints.contains("order9"), "{complaints}");
+    }
+    let defrag = path("sys/kernel/mm/transparent_hugepage/defrag");
+    fs::write(&defrag, "").expect("it can be written");
+    let arguments = ["--create", "--root", &path(""), &path("etc/tmpfiles.d/order9.conf")];
+    if let Some(output) = tool("systemd-tmpfiles", &arguments) {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(fs::read_to_string(&defrag).expect("it is there").trim(), "defer");
+    }
 }
 
 #[test]
