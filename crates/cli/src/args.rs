@@ -10,6 +10,7 @@ use order9_units::Bytes;
 
 use crate::output::ColourChoice;
 
+mod apply;
 mod bench;
 mod doc;
 mod export;
@@ -21,6 +22,7 @@ mod run;
 mod schema;
 mod shells;
 
+pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
 pub(crate) use export::{ExportArgs, ExportFormat};
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Machines(MachinesCommand),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Apply(ApplyArgs),
+    Undo(UndoArgs),
     Record(RecordArgs),
     Validate(Box<ValidateArgs>),
     Fidelity(FidelityArgs),

@@ -1,11 +1,12 @@
 //! The `order9` command: reads arguments, calls the libraries, prints.
 //!
-//! Exit status: 0 success, 1 a repetition that came out otherwise or a verdict that got worse, 2 usage or input error or a run
-//! that did not come to its end, each but the first with one sentence on standard error. Holds nothing that another front end
-//! would need again.
+//! Exit status: 0 success, 1 a repetition that came out otherwise, a verdict that got worse or a change that broke a limit, 2 usage
+//! or input error or a run that did not come to its end, each but the first with one sentence on standard error. Holds nothing that
+//! another front end would need again.
 #![forbid(unsafe_code)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod apply;
 mod args;
 mod bench;
 mod calibrate;
@@ -84,6 +85,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Apply(args) => apply::apply(&args),
+        Command::Undo(args) => apply::undo(&args),
         Command::Record(args) => record::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),

@@ -1,5 +1,6 @@
 //! `order9 schema`: the form of everything that the command prints or writes as JSON, made of the types that are written.
 
+use order9_apply::UndoneRecord;
 use order9_lab::reproduce::Reproduction;
 use order9_lab::{Changed, GapList, machines};
 use order9_policy::{Diff, List, Show};
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::run::table;
 use crate::written::Written;
-use crate::{compare, kernels, repeat, reproduce, results, validate, workloads};
+use crate::{apply, compare, kernels, repeat, reproduce, results, validate, workloads};
 
 /// A form of JSON.
 #[derive(Serialize, JsonSchema)]
@@ -30,6 +31,10 @@ struct Form {
 
 /// All forms: of commands in the order of their names, then of files.
 const FORMS: &[Form] = &[
+    form::<apply::Applied<'_>>(
+        "apply",
+        "settings that were changed, with their values before, and texts that keep them",
+    ),
     form::<results::Json<'_>>("bench", "runs on real kernels: tables, notes, digests"),
     form::<facts::Facts<'_>>("capture", "facts of the snapshot that was written"),
     form::<order9_calibrate::Tables>("calibrate", "measurements of a kernel, prices that follow, and sums of prices"),
@@ -57,6 +62,8 @@ const FORMS: &[Form] = &[
     form::<Vec<Form>>("schema", "names of all schemas"),
     form::<facts::Facts<'_>>("snapshot info", "facts of a snapshot"),
     form::<facts::Facts<'_>>("snapshot synth", "facts of the snapshot that was written"),
+    form::<Vec<UndoneRecord>>("undo", "changes that were taken back: settings and files"),
+    form::<Vec<order9_apply::Record>>("undo list", "changes that can be taken back"),
     form::<validate::Json<'_>>("validate", "verdicts on the lab beside real kernels"),
     form::<Vec<workloads::Listed>>("workloads", "the workloads, and what can be chosen about each"),
     form::<workloads::Listed>("workloads show", "a workload"),

@@ -14,7 +14,6 @@
 mod clock;
 mod errno;
 mod job;
-mod journal;
 mod message;
 mod phase;
 mod program;
@@ -30,8 +29,8 @@ mod traces;
 mod wire;
 
 pub use job::{Job, WireValue};
-pub use journal::{Journal, JournalError, Undone};
 pub use message::{Facts, Message, Sample, StopKind, Traced, Unit};
+pub use order9_journal::{DIRECTORY as JOURNAL_DIRECTORY, Journal, JournalError, Undone};
 pub use phase::pause_of_phase;
 pub use program::program;
 pub use readings::{Readings, own_meaning, read_facts};

@@ -10,12 +10,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use order9_journal::{DIRECTORY, exclusive};
 use order9_units::Nanos;
 use order9_workloads::Requests;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::ClockFile;
-use crate::journal::{Journal, exclusive};
 use crate::message::Message;
 use crate::readings::{Readings, read_facts};
 use crate::supervisor::{LOOK, SuperviseError, Witness, failed, tell_files, tell_reading};
@@ -94,9 +94,9 @@ impl Recorder<'_> {
         if self.events.is_empty() {
             return Ok(None);
         }
-        let folder = Path::new(Journal::DIRECTORY);
-        fs::create_dir_all(folder).map_err(failed(Journal::DIRECTORY))?;
-        let lock = exclusive(&folder.join("record")).map_err(failed(Journal::DIRECTORY))?;
+        let folder = Path::new(DIRECTORY);
+        fs::create_dir_all(folder).map_err(failed(DIRECTORY))?;
+        let lock = exclusive(&folder.join("record")).map_err(failed(DIRECTORY))?;
         lock.map(Some).ok_or(SuperviseError::Recording)
     }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use order9_journal::{Journal, JournalError};
 use order9_trace::InstanceError;
 use order9_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockFile;
 use crate::job::Job;
-use crate::journal::{Journal, JournalError};
 use crate::message::{MESSAGE_MAX, Message, StopKind};
 use crate::readings::{Readings, kib, read_facts};
 use crate::traces::Traces;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use order9_live::{Job, Journal, Limits, SuperviseError, Supervised, supervise};
+use order9_live::{JOURNAL_DIRECTORY, Job, Journal, Limits, SuperviseError, Supervised, supervise};
 use order9_record::{ExtraFile, Run};
 use order9_units::{Bytes, CounterMeaning};
 
@@ -62,5 +62,5 @@ pub fn bench(
 /// The directory of a host's journal.
 #[must_use]
 pub fn journal_directory() -> &'static Path {
-    Path::new(Journal::DIRECTORY)
+    Path::new(JOURNAL_DIRECTORY)
 }

@@ -12,6 +12,9 @@ pub enum Refusal {
     /// The user is not root.
     #[error("this changes settings of the kernel and fills memory: it needs root")]
     NotRoot,
+    /// The user is not root, and wants to change settings only.
+    #[error("this changes settings of the kernel: it needs root")]
+    NotRootToSet,
     /// The user is not root, and wants to look only.
     #[error("the state of every page frame is for root alone to read: it needs root")]
     NotRootToLook,
@@ -44,6 +47,17 @@ pub fn check_host() -> Result<(), Refusal> {
 pub fn check_view() -> Result<(), Refusal> {
     if !rustix::process::geteuid().is_root() {
         return Err(Refusal::NotRootToLook);
+    }
+    view(Path::new("/"))
+}
+
+/// Refuses a host whose settings are not this user's to change.
+///
+/// # Errors
+/// The first reason.
+pub fn check_rights() -> Result<(), Refusal> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Refusal::NotRootToSet);
     }
     view(Path::new("/"))
 }

@@ -19,7 +19,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("machine", &["units", "mm", "procfs", "workloads"]),
     ("calibrate", &[]),
     ("trace", &[]),
-    ("live", &["units", "workloads", "calibrate", "trace"]),
+    ("journal", &[]),
+    ("apply", &["escape", "journal", "procfs", "toml"]),
+    ("live", &["units", "workloads", "calibrate", "trace", "journal"]),
     ("guest", &["live", "calibrate"]),
     ("snapshot", &["units", "escape"]),
     ("host", &["units", "snapshot"]),
@@ -52,6 +54,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "apply",
+            "journal",
             "toml",
             "units",
             "escape",

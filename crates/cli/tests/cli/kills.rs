@@ -45,7 +45,7 @@ fn command() -> Command {
 }
 
 /// The next of a row of numbers that look like chance.
-fn next(state: &mut u64) -> u64 {
+pub(crate) fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }

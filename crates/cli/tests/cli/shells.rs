@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use crate::support::{order9, order9_line};
 
 /// Runs a program that a host may lack: none, and a visible line, where it does.
-fn tool(program: &str, args: &[&str]) -> Option<Output> {
+pub(crate) fn tool(program: &str, args: &[&str]) -> Option<Output> {
     match Command::new(program).args(args).env("MANWIDTH", "80").env("LC_ALL", "C.UTF-8").output() {
         Ok(output) => Some(output),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

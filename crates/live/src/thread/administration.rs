@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use order9_journal::Journal;
 use order9_units::{Bytes, NodeId};
 use order9_workloads::{Administration, DropCaches, Facts, Memory, PoolFile, Stop};
 
 use super::Thread;
 use crate::errno::refused;
-use crate::journal::Journal;
 use crate::readings::kib;
 
 /// The size of the hugetlb pools.

@@ -55,8 +55,7 @@ pub fn pool_size<T: Tracer>(mm: &Mm<T>, name: &str, value: &str) -> Result<Optio
     if setting.access == Access::ReadOnly {
         return Err(SettingError::ReadOnly(setting));
     }
-    let parse = if setting.is_sysfs() { super::Values::parse_sysfs } else { super::Values::parse };
-    let numbers = parse(&setting.values, value).ok_or(SettingError::Invalid(setting))?;
+    let numbers = setting.numbers(value).ok_or(SettingError::Invalid(setting))?;
     Ok(Some(PoolSize { pages: numbers[0].unsigned_abs(), node }))
 }
 

@@ -16,6 +16,7 @@ mod value;
 mod weights;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use order9_mm::Mm;
 use order9_mm::trace::Tracer;
@@ -86,8 +87,23 @@ impl Setting {
     }
 
     /// Whether it is a file of /sys, which takes a number and nothing else.
-    fn is_sysfs(&self) -> bool {
+    #[must_use]
+    pub fn is_sysfs(&self) -> bool {
         self.path.starts_with("/sys/")
+    }
+
+    /// Whether `value` is one of its [`values`](Self::values), written as its file reads it.
+    #[must_use]
+    pub fn admits(&self, value: &str) -> bool {
+        match self.values {
+            Values::Words(words) => words.contains(&value),
+            _ => self.numbers(value).is_some(),
+        }
+    }
+
+    /// The numbers that its file reads in `value`; `None` where it refuses them.
+    fn numbers(&self, value: &str) -> Option<Vec<i64>> {
+        if self.is_sysfs() { self.values.parse_sysfs(value) } else { self.values.parse(value) }
     }
 
     fn knob(&'static self) -> Result<Knob, SettingError> {
@@ -147,8 +163,7 @@ pub fn write<T: Tracer>(mm: &mut Mm<T>, name: &str, value: &str) -> Result<(), S
         return if known { Ok(()) } else { Err(SettingError::Invalid(setting)) };
     }
     numbers::shown(mm, knob).ok_or(SettingError::Absent(setting))?;
-    let numbers = if setting.is_sysfs() { setting.values.parse_sysfs(value) } else { setting.values.parse(value) };
-    let numbers = numbers.ok_or(SettingError::Invalid(setting))?;
+    let numbers = setting.numbers(value).ok_or(SettingError::Invalid(setting))?;
     if knob == Knob::NumaBalancing && numbers[0] > 1 {
         return Err(SettingError::ValueNotModelled(setting, "memory tiering"));
     }

@@ -1,7 +1,9 @@
-//! The undo journal: what settings were before they were changed, written before the change, so that they can be put back whatever
-//! happens to whoever changed them.
+//! The undo journal of a run: what settings were before they were changed, written before the change, so that they can be put back
+//! whatever happens to whoever changed them.
 //!
-//! A directory holds `lock`, which one instance holds locked, and `undo`, a line for each setting in the order of the changes.
+//! A directory holds `lock`, which one instance holds locked ([`Lock`]), and `undo`, a line for each setting in the order of the
+//! changes ([`Journal`]). Never knows what a setting means.
+#![forbid(unsafe_code)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,11 +11,30 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
+/// Directory of the lock and of the journal on a host.
+pub const DIRECTORY: &str = "/run/order9";
+
+/// The lock on the settings of a host: while this value lives, no other instance changes any.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "it is locked as long as it is open")] File);
+
+impl Lock {
+    /// Takes the lock that lies in `directory`.
+    ///
+    /// # Errors
+    /// Where another instance has it, or a file cannot be written.
+    pub fn take(directory: &Path) -> Result<Self, JournalError> {
+        fs::create_dir_all(directory).map_err(of_file(directory))?;
+        let path = directory.join("lock");
+        let lock = exclusive(&path).map_err(of_file(&path))?;
+        lock.map(Self).ok_or(JournalError::Busy(path))
+    }
+}
+
 /// The journal of this instance.
 #[derive(Debug)]
 pub struct Journal {
-    /// Locked as long as it is open.
-    _lock: File,
+    lock: Lock,
     undo: PathBuf,
 }
 
@@ -47,20 +68,20 @@ fn of_file(path: &Path) -> impl FnOnce(io::Error) -> JournalError + '_ {
 }
 
 impl Journal {
-    /// Directory of the journal on a host.
-    pub const DIRECTORY: &'static str = "/run/order9";
-
     /// Opens the journal in `directory`, and puts back what an instance left that was killed.
     ///
     /// # Errors
     /// Where another instance is at work, or a file cannot be written.
     pub fn open(directory: &Path) -> Result<(Self, Undone), JournalError> {
-        fs::create_dir_all(directory).map_err(of_file(directory))?;
-        let (path, undo) = (directory.join("lock"), directory.join("undo"));
-        let lock = exclusive(&path).map_err(of_file(&path))?.ok_or(JournalError::Busy(path))?;
-        let journal = Self { _lock: lock, undo };
+        let journal = Self { lock: Lock::take(directory)?, undo: directory.join("undo") };
         let undone = journal.restore()?;
         Ok((journal, undone))
+    }
+
+    /// The lock alone, for changes that are written down elsewhere.
+    #[must_use]
+    pub fn into_lock(self) -> Lock {
+        self.lock
     }
 
     /// File in which [`note`](Self::note) writes.
@@ -123,13 +144,17 @@ impl Journal {
 }
 
 /// The file at `path`, locked for this process as long as it is open; `None` where another one has it.
-pub(crate) fn exclusive(path: &Path) -> io::Result<Option<File>> {
+///
+/// # Errors
+/// Where the file cannot be written.
+pub fn exclusive(path: &Path) -> io::Result<Option<File>> {
     let lock = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(lock))
 }
 
 /// The value of a setting whose file says `text`: the chosen word where the file lists all.
-fn current(text: &str) -> &str {
+#[must_use]
+pub fn current(text: &str) -> &str {
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(text.trim_end_matches('\n'), |(word, _)| word)
 }
