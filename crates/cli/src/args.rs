@@ -10,6 +10,7 @@ use order9_units::Bytes;
 
 use crate::output::ColourChoice;
 
+mod advise;
 mod bench;
 mod doc;
 mod export;
@@ -21,6 +22,7 @@ mod run;
 mod schema;
 mod shells;
 
+pub(crate) use advise::{AskArgs, TrialArgs, WhatIfArgs, YesNo};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
 pub(crate) use export::{ExportArgs, ExportFormat};
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     /// Name or show machines: CPUs, nodes, memory, and what work costs there, with the source of every figure.
     #[command(subcommand)]
     Machines(MachinesCommand),
+    Ask(AskArgs),
+    WhatIf(WhatIfArgs),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Record(RecordArgs),

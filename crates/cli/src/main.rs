@@ -7,6 +7,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod ask;
 mod bench;
 mod calibrate;
 mod capture;
@@ -39,9 +40,11 @@ mod source;
 mod synth;
 mod target;
 mod timing;
+mod trial;
 mod validate;
 mod waiting;
 mod watch;
+mod what_if;
 mod workloads;
 mod written;
 
@@ -81,6 +84,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
         Command::Policies(command) => policies::run(&command),
         Command::Machines(command) => machines::run(&command),
+        Command::Ask(args) => ask::run(&args),
+        Command::WhatIf(args) => what_if::run(&args),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -1,5 +1,7 @@
 //! `order9 schema`: the form of everything that the command prints or writes as JSON, made of the types that are written.
 
+use order9_advise::ask::Answer;
+use order9_advise::what_if::Comparison;
 use order9_lab::reproduce::Reproduction;
 use order9_lab::{Changed, GapList, machines};
 use order9_policy::{Diff, List, Show};
@@ -30,6 +32,7 @@ struct Form {
 
 /// All forms: of commands in the order of their names, then of files.
 const FORMS: &[Form] = &[
+    form::<Answer>("ask", "whether a program would get huge pages now, and the first obstacle"),
     form::<results::Json<'_>>("bench", "runs on real kernels: tables, notes, digests"),
     form::<facts::Facts<'_>>("capture", "facts of the snapshot that was written"),
     form::<order9_calibrate::Tables>("calibrate", "measurements of a kernel, prices that follow, and sums of prices"),
@@ -58,6 +61,7 @@ const FORMS: &[Form] = &[
     form::<facts::Facts<'_>>("snapshot info", "facts of a snapshot"),
     form::<facts::Facts<'_>>("snapshot synth", "facts of the snapshot that was written"),
     form::<validate::Json<'_>>("validate", "verdicts on the lab beside real kernels"),
+    form::<Comparison>("what-if", "settings beside those of the host: measures, differences, verdicts"),
     form::<Vec<workloads::Listed>>("workloads", "the workloads, and what can be chosen about each"),
     form::<workloads::Listed>("workloads show", "a workload"),
     form::<validate::Json<'_>>("fidelity.json", "the verdicts that `order9 validate -o` keeps"),
