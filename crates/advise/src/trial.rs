@@ -21,6 +21,8 @@ pub struct Trial {
     pub prices: Option<String>,
     /// Number of runs, each with another seed.
     pub seeds: u64,
+    /// Notes on the host that a reader of answers needs, one sentence each.
+    pub notes: Vec<String>,
     /// Command line that asked.
     pub command: Vec<String>,
 }

@@ -15,9 +15,9 @@ use crate::source::{self, Wish};
 
 /// The copy, with the kernel and the prices that were asked for.
 pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, Failure> {
-    let (name, snapshot) = match capture {
-        Some(file) => (order9_escape::path(file), source::read(file)?.0),
-        None => ("this host".to_owned(), this_host()?),
+    let (name, snapshot, notes) = match capture {
+        Some(file) => (order9_escape::path(file), source::read(file)?.0, Vec::new()),
+        None => ("this host".to_owned(), this_host()?, live_notes()),
     };
     Ok(Trial {
         name,
@@ -25,6 +25,7 @@ pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, F
         policy: args.policy.clone(),
         prices: args.prices.clone(),
         seeds: args.seeds,
+        notes,
         command: command(),
     })
 }
@@ -41,6 +42,13 @@ fn this_host() -> Result<Snapshot, Failure> {
         "this host: the memory map could not be read{why}, expected root on the host itself, or a snapshot file of \
          `order9 capture`"
     )))
+}
+
+/// Notes on this host that no capture has.
+fn live_notes() -> Vec<String> {
+    let taken = "the hypervisor takes free huge pages of this virtual machine back: the first touch of one that it has taken waits \
+                 for the hypervisor, which no answer knows";
+    order9_host::hypervisor_takes_free_pages().then(|| taken.to_owned()).into_iter().collect()
 }
 
 /// Number of runs at the same time.

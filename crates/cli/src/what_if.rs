@@ -17,6 +17,6 @@ pub(crate) fn run(args: &WhatIfArgs) -> Result<(), Failure> {
         WhatIf { cases: of_one.into_iter().chain(named).collect(), demand, parameters: args.parameters.clone() };
     let trial = trial(&args.trial, args.snapshot.as_deref())?;
     let plan = what_if.plan(&trial).map_err(refused)?;
-    let comparison = what_if.compare(&plan, jobs(&plan)?).map_err(refused)?;
+    let comparison = what_if.compare(&trial, &plan, jobs(&plan)?).map_err(refused)?;
     if args.json { print_json(&comparison) } else { print(&comparison.to_text()) }
 }

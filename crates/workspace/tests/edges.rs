@@ -43,6 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "escape",
         ],
     ),
+    ("advise", &["units", "mm", "procfs", "machine", "workloads", "snapshot", "import", "lab", "record", "report"]),
     ("referee", &["units", "host", "live", "calibrate", "record", "snapshot"]),
     ("record", &["units", "escape"]),
     ("report", &["units", "snapshot", "escape"]),
@@ -52,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "advise",
             "toml",
             "units",
             "escape",

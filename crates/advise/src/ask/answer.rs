@@ -32,11 +32,11 @@ pub struct Answer {
     pub huge_faults: Option<Latencies>,
     /// First faults of each 2 MiB that became base pages, vain efforts included.
     pub base_faults: Option<Latencies>,
-    /// The first obstacle on the way, in the first run.
+    /// The first obstacle on the way, in the run with the fewest huge pages.
     pub obstacle: Obstacle,
     /// Zones that the program may have memory of, before it asks.
     pub zones: Vec<ZoneNow>,
-    /// Memory that has to be reclaimed before all of it fits above the low marks.
+    /// Memory that has to be reclaimed before what was asked for, or what could be written of it, fits above the low marks.
     pub to_reclaim: Bytes,
     /// Efforts of the kernel for it.
     pub efforts: Efforts,
@@ -67,7 +67,7 @@ pub struct Efforts {
     pub compaction_stall_ns: Estimate,
     /// Waits for direct reclaim.
     pub reclaim_stalls: Estimate,
-    /// Answers of direct compaction in the first run, by the words of trace events, with their number.
+    /// Answers of direct compaction in the same run, by the words of trace events, with their number.
     pub compaction_answers: BTreeMap<String, u64>,
 }
 
@@ -146,14 +146,22 @@ pub enum ObstacleKind {
 }
 
 impl Answer {
-    pub(super) fn of(ask: &Ask, plan: &Plan, experiment: &Experiment, start: Start, inspection: &Inspection) -> Self {
+    /// The answer of runs, with further `notes`.
+    pub(super) fn of(
+        ask: &Ask,
+        plan: &Plan,
+        experiment: &Experiment,
+        start: &Start,
+        inspection: &Inspection,
+        notes: &[String],
+    ) -> Self {
         let runs = || experiment.runs.iter();
-        let course = Course::of(&experiment.runs[0]);
+        let course = Course::of(worst(&experiment.runs));
         let written = runs().flat_map(|run| run.values("Memory written")).fold(f64::INFINITY, f64::min);
         let written = Bytes::new(if written.is_finite() { written as u64 } else { 0 });
         let zones: Vec<ZoneNow> = start.zones_with(inspection, ask.node);
         let free: u64 = zones.iter().map(|zone| zone.free.get().saturating_sub(zone.low.get())).sum();
-        let to_reclaim = Bytes::new(ask.size.get().saturating_sub(Pages::new(free).bytes().get()));
+        let to_reclaim = Bytes::new(ask.size.min(written).get().saturating_sub(Pages::new(free).bytes().get()));
         let ends = runs().filter_map(|run| Some(format!("seed {}: {}", run.seed, run.outcome.message()?)));
         let mut answer = Self {
             sentence: String::new(),
@@ -162,7 +170,7 @@ impl Answer {
             huge_percent: over(runs(), |run| run.values("huge").next().unwrap_or(0.0)),
             huge_faults: Latencies::of(runs(), &["fault-huge"]),
             base_faults: Latencies::of(runs(), &["fault-base"]),
-            obstacle: course.obstacle(ask, &start, inspection, written),
+            obstacle: course.obstacle(ask, start, inspection, written),
             zones,
             to_reclaim,
             efforts: Efforts::of(&experiment.runs, course.answers()),
@@ -170,11 +178,19 @@ impl Answer {
             advised: ask.advised,
             policy: plan.policies[0].name.clone(),
             prices: prices(plan),
-            notes: ends.chain(plan.notes.iter().cloned()).collect(),
+            notes: ends.chain(plan.notes.iter().cloned()).chain(notes.iter().cloned()).collect(),
         };
         answer.sentence = super::text::sentence(&answer, ask);
         answer
     }
+}
+
+/// The run with the fewest huge pages; of equals, the one that waited most.
+fn worst(runs: &[Run]) -> &Run {
+    let share = |run: &Run| run.values("huge").next().unwrap_or(0.0);
+    let key = |run: &Run| (share(run), -counted::compaction_stalls(run));
+    let worse = |one, other| if key(other) < key(one) { other } else { one };
+    runs.iter().reduce(worse).expect("an experiment has runs")
 }
 
 impl Efforts {

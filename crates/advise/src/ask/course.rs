@@ -213,3 +213,102 @@ fn answer(event: &Event) -> Option<&str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use order9_record::{Sample, Unit};
+    use order9_snapshot::Snapshot;
+    use order9_snapshot::prices::Prices;
+
+    use super::*;
+
+    const MADVISE: [(&str, &str); 2] = [(ENABLED, "madvise"), (DEFRAG, "madvise")];
+
+    /// The obstacle of a run with these faults, each the time of its end and whether it became huge, and these events.
+    fn obstacle(advised: bool, faults: &[(u64, bool)], events: &[(u64, &str, &str)]) -> Obstacle {
+        let mut run = Run::new("host", 1);
+        let [base, huge] = ["fault-base", "fault-huge"].map(|name| run.operation(name, Unit::Nanos));
+        let sample = |&(at, is_huge): &(u64, bool)| Sample {
+            operation: if is_huge { huge } else { base },
+            at: Nanos::new(at),
+            value: 1.0,
+        };
+        run.samples = faults.iter().map(sample).collect();
+        let event = |&(at, name, fields): &(u64, &str, &str)| {
+            let (at, comm, name) = (Nanos::new(at), "map-and-write".into(), name.into());
+            Event { at, cpu: 0, comm, pid: 1, name, fields: fields.to_owned() }
+        };
+        run.traces.events = events.iter().map(event).collect();
+        let snapshot = Snapshot::default();
+        let inspection = Inspection::of(&snapshot, None, &Prices::of(&snapshot));
+        let start =
+            Start { settings: MADVISE.map(|(name, value)| (name, value.to_owned())).into(), ..Start::default() };
+        let ask = Ask { size: Bytes::new(2 << 20), node: None, advised, defrag: None };
+        Course::of(&run).obstacle(&ask, &start, &inspection, Bytes::new(2 << 20))
+    }
+
+    #[test]
+    fn the_first_fault_without_a_huge_page_names_the_obstacle() {
+        let tried = |at| (at, TRIED, "order=9");
+        let suitable = |at, answer| (at, SUITABLE, answer);
+        let scanned = |at, status| (at, ENDED, status);
+        let [yes, no] = ["node=0 zone=Normal order=9 ret=continue", "node=0 zone=Normal order=9 ret=skipped"];
+        let of = |faults: &[_], events: &[_]| obstacle(true, faults, events);
+        let none = of(&[(1, true), (2, true)], &[]);
+        assert_eq!((none.kind, none.huge_pages_before), (ObstacleKind::None, 2));
+        let never = of(&[(1, true), (2, false)], &[]);
+        assert_eq!((never.kind, never.huge_pages_before), (ObstacleKind::NoCompaction, 1));
+        assert!(never.sentence.contains("1 free huge page, then faults take base pages"), "{}", never.sentence);
+        let failed = [
+            tried(2),
+            suitable(2, yes),
+            scanned(3, "zone_start=0x1 status=success"),
+            tried(6),
+            suitable(6, yes),
+            scanned(7, "zone_start=0x1 status=contended"),
+            scanned(8, "zone_start=0x1 status=complete"),
+            scanned(8, "zone_start=0x0 status=contended"),
+        ];
+        let failed = of(&[(1, true), (4, true), (9, false)], &failed);
+        assert_eq!((failed.kind, failed.huge_pages_before), (ObstacleKind::CompactionFails, 2));
+        assert_eq!(
+            failed.sentence,
+            "node 0 zone Normal: 1 free huge page, 1 by direct compaction, then direct compaction scans the zone to its end \
+             in vain"
+        );
+        let few = of(&[(1, true), (4, false)], &[tried(2), suitable(2, no)]);
+        assert_eq!(few.kind, ObstacleKind::TooFewFree);
+        let deferred = of(&[(4, false)], &[tried(2), (2, DEFERRED, "node=0 zone=Normal order=9")]);
+        assert_eq!(deferred.kind, ObstacleKind::Deferred);
+        let waits = of(&[(1, true), (4, true)], &[tried(2), suitable(2, yes)]);
+        assert_eq!((waits.kind, waits.huge_pages_before), (ObstacleKind::CompactionWaits, 1));
+    }
+
+    #[test]
+    fn memory_that_is_not_advised_has_settings_in_its_way() {
+        let settings = obstacle(false, &[(1, false)], &[]);
+        assert_eq!(settings.kind, ObstacleKind::Settings);
+        assert!(settings.sentence.ends_with("enabled is madvise, and the program does not advise its memory"));
+    }
+
+    #[test]
+    fn answers_of_daemons_are_not_those_of_the_program() {
+        let mut run = Run::new("host", 1);
+        let event = |comm: &str, name: &str, fields: &str| Event {
+            at: Nanos::ZERO,
+            cpu: 0,
+            comm: comm.into(),
+            pid: 1,
+            name: name.into(),
+            fields: fields.to_owned(),
+        };
+        run.traces.events = vec![
+            event("kcompactd0", ENDED, "status=success"),
+            event("map-and-write", ENDED, "status=complete"),
+            event("map-and-write", SUITABLE, "ret=skipped"),
+            event("map-and-write", SUITABLE, "ret=continue"),
+        ];
+        let answers = [("complete".to_owned(), 1), ("skipped".to_owned(), 1)];
+        assert_eq!(Course::of(&run).answers(), answers.into());
+    }
+}

@@ -75,7 +75,7 @@ impl Ask {
         let inspection = Inspection::of(&trial.snapshot, Some(&census), &Prices::of(&trial.snapshot));
         let look = FirstLook::new(plan.seeds[0]);
         let experiment = order9_lab::run(plan, jobs, &look)?;
-        Ok(Answer::of(self, plan, &experiment, look.into_start(), &inspection))
+        Ok(Answer::of(self, plan, &experiment, &look.into_start(), &inspection, &trial.notes))
     }
 
     /// Memory to write: no more than there could be. The program stops by itself where none is available any more, but nobody

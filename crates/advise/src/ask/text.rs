@@ -48,7 +48,9 @@ pub(super) fn sentence(answer: &Answer, ask: &Ask) -> String {
         (None, Some(base)) => format!(". A fault takes {} at the median.", duration(base.p50_ns)),
         (None, None) => ".".to_owned(),
     };
-    format!("{verdict} ({}){latency}", range(&answer.huge_percent, percent))
+    let [least, largest] = answer.huge_percent.range().map(percent);
+    let range = if least == largest { String::new() } else { format!(" ({least} to {largest})") };
+    format!("{verdict}{range}{latency}")
 }
 
 impl Answer {
@@ -70,11 +72,10 @@ impl Answer {
     }
 
     fn reclaim(&self) -> String {
+        let fits = size(self.asked.min(self.written));
         match self.to_reclaim {
-            Bytes::ZERO => format!("Free memory above the low marks is enough for {}.", size(self.asked)),
-            short => {
-                format!("Reclaim has to free {} before {} fit above the low marks.", size(short), size(self.asked))
-            }
+            Bytes::ZERO => format!("Free memory above the low marks is enough for {fits}."),
+            short => format!("Reclaim has to free {} before {fits} fit above the low marks.", size(short)),
         }
     }
 
@@ -86,7 +87,7 @@ impl Answer {
 }
 
 fn zones(zones: &[ZoneNow]) -> String {
-    let header = ["zone", "free", "huge pages free", "min", "low", "high", "compaction now", "could gain", "lost"];
+    let header = ["zone", "free", "huge", "min", "low", "high", "compaction", "to gain", "lost"];
     let mut table = Table::new(header);
     for zone in zones.iter().take(ZONES) {
         let pages = [zone.free, zone.min, zone.low, zone.high].map(|pages| size(pages.bytes()));
@@ -168,5 +169,25 @@ fn percent(share: f64) -> String {
         0.0 | 100.0 => format!("{share} %"),
         share if (10.0..=99.0).contains(&share) => format!("{} %", decimal(share, 0)),
         share => format!("{} %", decimal(share.clamp(0.1, 99.9), 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_all_or_nothing_only_where_exact() {
+        let shares =
+            [(0.0, "0 %"), (0.01, "0.1 %"), (9.96, "10.0 %"), (62.5, "62 %"), (99.97, "99.9 %"), (100.0, "100 %")];
+        for (share, text) in shares {
+            assert_eq!(percent(share), text);
+        }
+    }
+
+    #[test]
+    fn runs_that_agree_have_no_range() {
+        let of = |values: &[f64]| range(&Estimate::new(values.iter().copied()).expect("there are values"), percent);
+        assert_eq!((of(&[63.0, 63.2]), of(&[61.0, 66.0])), ("63 %".to_owned(), "61 % to 66 %".to_owned()));
     }
 }

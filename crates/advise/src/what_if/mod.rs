@@ -114,18 +114,21 @@ impl WhatIf {
     ///
     /// # Errors
     /// A run that could not start.
-    pub fn compare(&self, plan: &Plan, jobs: NonZeroUsize) -> Result<Comparison, AdviseError> {
+    pub fn compare(&self, trial: &Trial, plan: &Plan, jobs: NonZeroUsize) -> Result<Comparison, AdviseError> {
         let experiment = order9_lab::run(plan, jobs, &Nobody)?;
-        Ok(self.comparison(plan, &experiment))
+        Ok(self.comparison(trial, plan, &experiment))
     }
 
+    /// Parameters of the program: the defaults that nobody replaces, and those that were chosen.
     fn chosen(&self) -> impl Iterator<Item = &str> {
+        let key = |text: &str| text.split('=').next().map(str::to_owned);
+        let is_replaced = move |text: &&str| self.parameters.iter().any(|chosen| key(chosen) == key(text));
         let defaults: &[&str] = if self.demand == Workload::MapAndWrite { &DEFAULTS } else { &[] };
-        // What is said later replaces what was said before.
-        defaults.iter().copied().chain(self.parameters.iter().map(String::as_str))
+        let kept = defaults.iter().copied().filter(move |text| !is_replaced(text));
+        kept.chain(self.parameters.iter().map(String::as_str))
     }
 
-    fn comparison(&self, plan: &Plan, experiment: &Experiment) -> Comparison {
+    fn comparison(&self, trial: &Trial, plan: &Plan, experiment: &Experiment) -> Comparison {
         let columns: Vec<Vec<&Run>> = plan
             .policies
             .iter()
@@ -141,7 +144,12 @@ impl WhatIf {
             demand: format!("{demand} {parameters}").trim_end().to_owned(),
             policy: plan.policies[0].name.clone(),
             prices: prices(plan),
-            notes: experiment.runs.iter().filter_map(ended).chain(plan.notes.iter().cloned()).collect(),
+            notes: experiment
+                .runs
+                .iter()
+                .filter_map(ended)
+                .chain(plan.notes.iter().chain(&trial.notes).cloned())
+                .collect(),
         }
     }
 }
@@ -195,4 +203,28 @@ impl Observer for Nobody {
     fn tick(&self, _: Cell, _: &Tick<'_>) {}
     fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
     fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(now: &[f64], then: &[f64], direction: Direction) -> Verdict {
+        let estimate = |values: &[f64]| Estimate::new(values.iter().copied());
+        Changed::of(estimate(now).as_ref(), estimate(then), direction).verdict
+    }
+
+    #[test]
+    fn only_a_difference_beyond_the_spread_is_judged() {
+        use Direction::{HigherIsBetter as Higher, LowerIsBetter as Lower};
+        let now = [10.0, 11.0, 12.0];
+        assert_eq!(verdict(&now, &[20.0, 21.0, 22.0], Lower), Verdict::Worse);
+        assert_eq!(verdict(&now, &[20.0, 21.0, 22.0], Higher), Verdict::Better);
+        assert_eq!(verdict(&now, &[10.5, 11.5, 12.5], Lower), Verdict::Same, "runs differ that much");
+        assert_eq!(verdict(&[5.0; 3], &[5.01; 3], Lower), Verdict::Same, "nobody changes a setting for a hundredth");
+        assert_eq!(verdict(&[5.0; 3], &[0.0; 3], Lower), Verdict::Better, "without any spread");
+        assert_eq!(verdict(&[0.0; 3], &[5.0; 3], Lower), Verdict::Worse, "from nothing to something");
+        assert_eq!(verdict(&[5.0], &[9.0], Lower), Verdict::Unknown, "one run has no spread");
+        assert_eq!(verdict(&[], &[9.0, 9.0], Lower), Verdict::Unknown, "there was nothing to measure");
+    }
 }

@@ -10,6 +10,8 @@ use super::{Changed, Comparison, Row, Unit, Verdict};
 
 /// Columns of the text.
 const WIDTH: usize = 98;
+/// Least spread, as a share of the mean, that is shown.
+const SPREAD: f64 = 0.002;
 
 /// The verdict on a case.
 pub(super) fn sentence(rows: &[Row], case: usize, cases: &[Vec<String>]) -> String {
@@ -91,7 +93,7 @@ fn shown(estimate: Option<&Estimate>, unit: Unit) -> String {
         Unit::Pages => size(Pages::new(value.round() as u64).bytes()),
     };
     let mean = number(estimate.mean());
-    match estimate.half_width().filter(|half| *half > 0.0) {
+    match estimate.half_width().filter(|half| *half > estimate.mean() * SPREAD) {
         Some(half) => format!("{mean} \u{b1} {}", number(half)),
         None => mean,
     }
