@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Holds `order9 ask` against really asking on this host, as root: fragments free memory at random, asks, runs the same program on the
-# kernel, and prints both. Keeps less than 2 GiB, but leaves few free huge pages to others for the seconds of a state. Needs a C
+# kernel, and prints both. Keeps less than 1 GiB, but leaves few free huge pages to others for the seconds of a state. Needs a C
 # compiler, jq and chrt.
 #
 #   scripts/check-ask.sh                                         # 20 states
@@ -45,9 +45,9 @@ rank() {
 }
 
 defrags=(always defer defer+madvise madvise never)
-sizes=(256 512 1024 1536)
+sizes=(512 1024 2048 3072)
 for n in $(seq "$states"); do
-    size=${sizes[RANDOM % 4]} defrag=${defrags[RANDOM % 5]} keep=$((1 + RANDOM % 50)) leave=$((size * (RANDOM % 150) / 200 + 8))
+    size=${sizes[RANDOM % 4]} defrag=${defrags[RANDOM % 5]} keep=$((1 + RANDOM % 16)) leave=$((size * (RANDOM % 150) / 200 + 8))
     IFS=$'\t' read -r share p50 p95 obstacle < <(state "$n" "$size" "$defrag" "$leave" "$keep")
     samples=$out/$n/samples.csv
     echo "$n $size $defrag $leave $keep $share $(of "$samples" huge) $p50 $(of "$samples" fault-huge | rank 50)" \

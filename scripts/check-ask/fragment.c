@@ -1,6 +1,7 @@
-/* Fragments free memory and keeps it so until it is killed: takes huge pages until about LEAVE are free, splits each, and
- * gives back all of it but KEEP base pages, chosen at random. Then it writes to what is left and gives that back, too: under a
- * hypervisor that takes free pages away, a first touch would measure the hypervisor.
+/* Fragments free memory and keeps it so until it is killed: takes nearly all free huge pages one after another, splits each, and
+ * gives back all of it but KEEP base pages, chosen at random; then frees LEAVE of them whole. It never holds more than what it
+ * keeps and one huge page. Every free huge page has been written to then: under a hypervisor that takes free pages away, a first
+ * touch would measure the hypervisor.
  *
  *   fragment LEAVE KEEP SEED      prints "ready" with the number of huge pages that it took
  */
@@ -66,19 +67,12 @@ static int fragment(char *unit, unsigned long keep)
 	return 1;
 }
 
-/* Takes the huge pages that are left, and gives them back. */
-static void warm(char *area, unsigned long huge)
-{
-	unsigned long nth;
-
-	for (nth = 0; nth < huge; nth++)
-		area[nth * UNIT] = 1;
-	madvise(area, huge * UNIT, MADV_DONTNEED);
-}
+/* Free huge pages at which memory counts as fragmented: some lie where programs get none. */
+#define FEW 16
 
 int main(int argc, char **argv)
 {
-	unsigned long leave, keep, length, at, taken = 0;
+	unsigned long leave, keep, length, nth, taken = 0;
 	char *area;
 
 	if (argc != 4) {
@@ -89,17 +83,18 @@ int main(int argc, char **argv)
 	keep = strtoul(argv[2], NULL, 10);
 	srandom(strtoul(argv[3], NULL, 10));
 	length = (unsigned long)sysconf(_SC_PHYS_PAGES) * PAGE / UNIT * UNIT;
-	area = mmap(NULL, length + 2 * UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (area == MAP_FAILED || madvise(area, length + 2 * UNIT, MADV_HUGEPAGE)) {
+	area = mmap(NULL, length + UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (area == MAP_FAILED || madvise(area, length + UNIT, MADV_HUGEPAGE)) {
 		perror("fragment");
 		return 1;
 	}
 	area = (char *)(((uintptr_t)area + UNIT - 1) / UNIT * UNIT);
-	for (at = 0; at < length && free_huge() > (long)leave; at += UNIT, taken++)
-		if (!fragment(area + at, keep))
-			break;
-	if (at + leave * UNIT <= length)
-		warm(area + at + UNIT, leave);
+	/* Compaction makes new ones meanwhile, without end. */
+	while (taken < length / UNIT / 2 && free_huge() > FEW && fragment(area + taken * UNIT, keep))
+		taken++;
+	/* The last ones first: what was taken before may have been moved together since. */
+	for (nth = 0; nth < leave && nth < taken; nth++)
+		madvise(area + (taken - 1 - nth) * UNIT, UNIT, MADV_DONTNEED);
 	printf("ready %lu\n", taken);
 	fflush(stdout);
 	pause();

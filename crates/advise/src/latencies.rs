@@ -22,7 +22,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Those of these operations in all runs; `None` where there is none.
+    /// Latencies of these operations in all runs; `None` where there is none.
     pub(crate) fn of<'a>(runs: impl Iterator<Item = &'a Run> + Clone, operations: &[&str]) -> Option<Self> {
         let values = runs.clone().flat_map(|run| operations.iter().flat_map(|operation| run.values(operation)));
         let samples = Samples::new(values).ok()?;

@@ -102,7 +102,7 @@ pub struct ZoneNow {
 pub enum Compaction {
     /// A huge page is free above the mark.
     NotNeeded,
-    /// It would start.
+    /// Compaction would start.
     Suitable,
     /// There are too few free pages to move others to.
     Skipped,

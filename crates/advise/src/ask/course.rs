@@ -178,7 +178,7 @@ fn did(status: &str) -> &'static str {
     }
 }
 
-/// What holds the blocks of a zone that compaction cannot empty.
+/// Holders of the blocks of a zone that compaction cannot empty, in words.
 fn blocked(inspection: &Inspection, place: Option<&(NodeId, String)>) -> String {
     let view = place.and_then(|(node, zone)| view_of(inspection, *node, zone));
     let Some(findings) = view.and_then(|view| view.view.findings.as_ref()) else { return String::new() };

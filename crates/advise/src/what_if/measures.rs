@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::counted::{compaction_stalls, growth, moved, reclaim_stalls, reclaimed, swapped};
 use crate::latencies::percentile;
 
-/// Something to compare.
+/// Measure of a run.
 pub(super) struct Measure {
     pub(super) name: &'static str,
     pub(super) unit: Unit,

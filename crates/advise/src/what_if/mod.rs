@@ -16,6 +16,8 @@ use order9_workloads::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use measures::Unit;
+
 use crate::trial::{AdviseError, Trial, prices};
 
 /// Settings to try beside those of the host.
@@ -57,7 +59,7 @@ pub struct Row {
     /// Name of the measure.
     pub name: &'static str,
     /// Unit of the values.
-    pub unit: measures::Unit,
+    pub unit: Unit,
     /// Direction in which values are better.
     pub direction: Direction,
     /// Values with the settings of the host; nothing where there is nothing to measure.
@@ -71,7 +73,7 @@ pub struct Row {
 pub struct Changed {
     /// Values of the case; nothing where there is nothing to measure.
     pub value: Option<Estimate>,
-    /// Their difference from what is now.
+    /// Difference of the values from what is now.
     pub difference: Option<Difference>,
     /// Judgement on the difference.
     pub verdict: Verdict,
@@ -90,8 +92,6 @@ pub enum Verdict {
     /// Nothing to judge by.
     Unknown,
 }
-
-pub use measures::Unit;
 
 impl WhatIf {
     /// The experiment that answers the question: a column for what is now, and one for each case.

@@ -91,8 +91,8 @@ pub(crate) struct TrialArgs {
 /// A choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum YesNo {
-    /// It does.
+    /// Advised.
     Yes,
-    /// It does not.
+    /// Not advised.
     No,
 }
