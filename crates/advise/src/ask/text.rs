@@ -67,7 +67,7 @@ impl Answer {
         text += &wrap(&self.efforts.to_text(), WIDTH);
         text += "\n";
         text += &wrap(&format!("{} Prices: {}.", self.asked_as(), self.prices), WIDTH);
-        self.notes.iter().for_each(|note| text += &wrap(&format!("Note: {note}"), WIDTH));
+        self.notes.iter().for_each(|note| text += &wrap(&format!("Note: {note}."), WIDTH));
         text
     }
 

@@ -48,7 +48,7 @@ impl Comparison {
             self.demand, self.policy, self.prices
         );
         text += &wrap(&how, WIDTH);
-        self.notes.iter().for_each(|note| text += &wrap(&format!("Note: {note}"), WIDTH));
+        self.notes.iter().for_each(|note| text += &wrap(&format!("Note: {note}."), WIDTH));
         text
     }
 
