@@ -10,6 +10,7 @@ use order9_units::Bytes;
 
 use crate::output::ColourChoice;
 
+mod advise;
 mod apply;
 mod bench;
 mod doc;
@@ -22,6 +23,7 @@ mod run;
 mod schema;
 mod shells;
 
+pub(crate) use advise::{AskArgs, TrialArgs, WhatIfArgs, YesNo};
 pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     /// Name or show machines: CPUs, nodes, memory, and what work costs there, with the source of every figure.
     #[command(subcommand)]
     Machines(MachinesCommand),
+    Ask(AskArgs),
+    WhatIf(WhatIfArgs),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),

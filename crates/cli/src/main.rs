@@ -8,6 +8,7 @@
 
 mod apply;
 mod args;
+mod ask;
 mod bench;
 mod calibrate;
 mod capture;
@@ -40,9 +41,11 @@ mod source;
 mod synth;
 mod target;
 mod timing;
+mod trial;
 mod validate;
 mod waiting;
 mod watch;
+mod what_if;
 mod workloads;
 mod written;
 
@@ -82,6 +85,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
         Command::Policies(command) => policies::run(&command),
         Command::Machines(command) => machines::run(&command),
+        Command::Ask(args) => ask::run(&args),
+        Command::WhatIf(args) => what_if::run(&args),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -1,5 +1,7 @@
 //! `order9 schema`: the form of everything that the command prints or writes as JSON, made of the types that are written.
 
+use order9_advise::ask::Answer;
+use order9_advise::what_if::Comparison;
 use order9_apply::UndoneRecord;
 use order9_lab::reproduce::Reproduction;
 use order9_lab::{Changed, GapList, machines};
@@ -31,6 +33,7 @@ struct Form {
 
 /// All forms: of commands in the order of their names, then of files.
 const FORMS: &[Form] = &[
+    form::<Answer>("ask", "whether a program would get huge pages now, and the first obstacle"),
     form::<apply::Applied<'_>>(
         "apply",
         "settings that were changed, with their values before, and texts that keep them",
@@ -65,6 +68,7 @@ const FORMS: &[Form] = &[
     form::<Vec<UndoneRecord>>("undo", "changes that were taken back: settings and files"),
     form::<Vec<order9_apply::Record>>("undo list", "changes that can be taken back"),
     form::<validate::Json<'_>>("validate", "verdicts on the lab beside real kernels"),
+    form::<Comparison>("what-if", "settings beside those of the host: measures, differences, verdicts"),
     form::<Vec<workloads::Listed>>("workloads", "the workloads, and what can be chosen about each"),
     form::<workloads::Listed>("workloads show", "a workload"),
     form::<validate::Json<'_>>("fidelity.json", "the verdicts that `order9 validate -o` keeps"),

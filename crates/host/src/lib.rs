@@ -33,6 +33,7 @@
 //! but each was true when it was read. `CaptureCost::free_drift` says how far free memory moved meanwhile.
 #![forbid(unsafe_code)]
 
+mod balloon;
 mod beneath;
 mod calibrate;
 mod capture;
@@ -47,6 +48,7 @@ mod source;
 mod stopwatch;
 mod topology;
 
+pub use balloon::hypervisor_takes_free_pages;
 pub use calibrate::calibrate;
 pub use capture::{CaptureError, Options, capture};
 pub use frames::{PlainRead, Progress, plain_read};

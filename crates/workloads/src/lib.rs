@@ -20,6 +20,7 @@ mod hugetlb_grow;
 mod idle;
 mod java_heap;
 mod ladder;
+mod map_and_write;
 mod measure;
 mod mempolicy;
 mod numa;

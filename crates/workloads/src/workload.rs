@@ -56,6 +56,8 @@ workloads! {
     Idle => idle,
     /// Starts a process that touches a large heap in fragmented memory.
     JavaHeap => java_heap,
+    /// Maps memory and writes it, in memory as it is.
+    MapAndWrite => map_and_write,
     /// Loads from base and huge pages of every node.
     NumaAccessLatency => numa::access_latency,
     /// Starts guests whose memory is pinned as it is touched.

@@ -45,6 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "escape",
         ],
     ),
+    ("advise", &["units", "mm", "procfs", "machine", "workloads", "snapshot", "import", "lab", "record", "report"]),
     ("referee", &["units", "host", "live", "calibrate", "record", "snapshot"]),
     ("record", &["units", "escape"]),
     ("report", &["units", "snapshot", "escape"]),
@@ -54,6 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "advise",
             "apply",
             "journal",
             "toml",

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod ablate;
+mod advise;
 mod apply;
 mod bad_input;
 mod bench;

@@ -127,6 +127,8 @@ fn every_json_option_has_a_schema() {
     let known = order9(["schema", "--json"]).success();
     let known: Vec<Value> = serde_json::from_str(&known).unwrap();
     let known: BTreeSet<_> = known.iter().map(|form| form["name"].as_str().unwrap().to_owned()).collect();
+    // A page has the words of its command with dashes between, whether or not a word has one itself.
+    let pages: BTreeSet<_> = known.iter().map(|name| name.replace('-', " ")).collect();
     let folder = tempfile::tempdir().unwrap();
     order9_line("man -o {}/man", folder.path()).success();
     for page in fs::read_dir(folder.path().join("man")).unwrap() {
@@ -134,7 +136,7 @@ fn every_json_option_has_a_schema() {
         let words = path.file_stem().unwrap().to_str().unwrap().replace('-', " ");
         let takes_json = fs::read_to_string(&path).unwrap().contains("\\-\\-json\\fR\n");
         let name = words.strip_prefix("order9 ").unwrap_or_default();
-        assert!(!takes_json || known.contains(name), "{name} has --json and no schema: {known:?}");
+        assert!(!takes_json || pages.contains(name), "{name} has --json and no schema: {known:?}");
     }
     for name in &known {
         let schema = schema(name);

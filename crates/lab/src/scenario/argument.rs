@@ -60,6 +60,6 @@ impl Scenario {
     }
 }
 
-fn pair<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str), Problem> {
+pub(super) fn pair<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str), Problem> {
     text.split_once('=').ok_or(Problem::NoPair(expected))
 }

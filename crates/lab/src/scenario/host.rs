@@ -6,6 +6,7 @@ use order9_policy::{Loaded, OfRelease, Release, load};
 use order9_snapshot::{Snapshot, Source};
 
 use super::error::Problem;
+use super::plan::POLICY;
 use crate::plan::Memory;
 
 /// Name of the captured host's policy, where a policy is asked for.
@@ -15,7 +16,21 @@ const WORDS_MAX: usize = 6;
 
 /// Whether there is a host to follow, and a release to know it by.
 pub(super) fn is_known(memory: &Memory) -> bool {
-    captured(memory).is_some_and(|snapshot| !snapshot.machine.kernel_release.is_empty())
+    captured(memory).is_some_and(is_of_known_host)
+}
+
+/// Name of the policy that a map runs under where none is asked for: that of its host, where it is of one.
+#[must_use]
+pub fn policy_for(snapshot: &Snapshot) -> &'static str {
+    if is_of_known_host(snapshot) { HOST } else { POLICY }
+}
+
+fn is_of_known_host(snapshot: &Snapshot) -> bool {
+    is_of_host(snapshot) && !snapshot.machine.kernel_release.is_empty()
+}
+
+fn is_of_host(snapshot: &Snapshot) -> bool {
+    matches!(snapshot.source, Source::Host | Source::Directory)
 }
 
 /// A sentence about what stands for the kernel of a host of which the snapshot does not say it.
@@ -32,9 +47,7 @@ pub(super) fn unknown(memory: &Memory, policy: &str) -> Option<String> {
 /// The snapshot of a host.
 fn captured(memory: &Memory) -> Option<&Snapshot> {
     match memory {
-        Memory::Snapshot { snapshot, .. } if matches!(snapshot.source, Source::Host | Source::Directory) => {
-            Some(snapshot)
-        }
+        Memory::Snapshot { snapshot, .. } if is_of_host(snapshot) => Some(snapshot),
         _ => None,
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use order9_record::Digest;
-use order9_snapshot::format;
 use order9_snapshot::limits::Shortage;
 use order9_snapshot::synth::Pattern;
+use order9_snapshot::{Snapshot, format};
 use order9_units::Bytes;
 
 use super::error::Problem;
@@ -21,6 +21,8 @@ pub(super) enum MemoryWish {
     Synthetic(MadeUp),
     /// The map in this file.
     Snapshot(String),
+    /// A map that was read already, and its name in messages.
+    Held(String, Arc<Snapshot>),
 }
 
 impl MemoryWish {
@@ -39,7 +41,13 @@ impl MemoryWish {
             Self::Empty => Ok(Memory::Empty),
             Self::Synthetic(made_up) => Ok(Memory::Synthetic(made_up)),
             Self::Snapshot(path) => snapshot(path, available),
+            Self::Held(name, snapshot) => held(name, snapshot),
         }
+    }
+
+    /// Whether it is a stored map.
+    pub(super) const fn is_map(&self) -> bool {
+        matches!(self, Self::Snapshot(_) | Self::Held(..))
     }
 }
 
@@ -70,9 +78,22 @@ fn snapshot(path: String, available: Bytes) -> Result<Memory, Problem> {
     let bytes = fs::read(&path).map_err(unreadable)?;
     let snapshot = format::read_within(bytes.as_slice(), available).map_err(|error| refused(error.to_string()))?;
     if snapshot.frames.is_none() {
-        return Err(refused("holds no memory map: it was captured without the rights to read one".to_owned()));
+        return Err(refused(NO_MAP.to_owned()));
     }
     Ok(Memory::Snapshot { digest: Digest::of_bytes(&bytes), path, snapshot: Arc::new(snapshot) })
+}
+
+const NO_MAP: &str = "holds no memory map: it was captured without the rights to read one";
+
+/// The map called `name`, whose digest is that of the file it would be.
+fn held(name: String, snapshot: Arc<Snapshot>) -> Result<Memory, Problem> {
+    let refused = |problem: String| Problem::Snapshot { file: name.clone(), problem };
+    if snapshot.frames.is_none() {
+        return Err(refused(NO_MAP.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    format::write(&snapshot, &mut bytes).map_err(|error| refused(error.to_string()))?;
+    Ok(Memory::Snapshot { digest: Digest::of_bytes(&bytes), path: name, snapshot })
 }
 
 /// Sets the part `key` of made-up memory to what `text` says. `None` where there is no such part.

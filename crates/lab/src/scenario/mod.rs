@@ -8,6 +8,7 @@
 mod ablate;
 mod argument;
 mod error;
+mod held;
 mod host;
 mod keys;
 mod live;
@@ -32,6 +33,7 @@ use order9_workloads::{Value, Workload};
 
 pub use error::{Problem, ScenarioError};
 pub(crate) use host::note as host_note;
+pub use host::policy_for;
 pub use keys::{KEYS, Key};
 pub use live::{LivePlan, Real};
 pub use named::{Cases, Named};

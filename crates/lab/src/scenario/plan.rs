@@ -191,7 +191,7 @@ struct Place {
 impl Place {
     fn load(self, available: Bytes) -> Result<(MachineSpec, Memory), ScenarioError> {
         let Self { machine, prices, memory } = self.with_snapshot_as_memory()?;
-        let from_map = memory.as_ref().is_some_and(|memory| matches!(memory.value, MemoryWish::Snapshot(_)));
+        let from_map = memory.as_ref().is_some_and(|memory| memory.value.is_map());
         let named = match (machine, prices) {
             (Some(_), Some(prices)) if from_map => {
                 let why = "the machine has prices already: expected either a machine or prices beside the snapshot";

@@ -118,6 +118,7 @@ fn small(workload: Workload) -> BTreeMap<&'static str, Value> {
         Workload::HugetlbGrow => [("size", mib(64)), ("tries", Value::Count(2))].into(),
         Workload::HugeAllocUnmovable => [("spare_percent", Value::Count(90)), ("watch", seconds(2))].into(),
         Workload::JavaHeap => [("heap", mib(64))].into(),
+        Workload::MapAndWrite => [("size", mib(64)), ("madvise", Value::Word("yes"))].into(),
         Workload::Stutter => {
             [("hog", mib(32)), ("file", mib(16)), ("copies", Value::Count(1)), ("probe", mib(4))].into()
         }

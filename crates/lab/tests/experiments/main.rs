@@ -162,6 +162,7 @@ fn plan(workload: Workload) -> Plan {
         }
         Workload::HugetlbGrow => [("fill_percent", Value::Count(10)), ("size", mib(64))].into(),
         Workload::JavaHeap => [("fill_percent", Value::Count(10)), ("heap", mib(64))].into(),
+        Workload::MapAndWrite => [("size", mib(64)), ("madvise", Value::Word("yes"))].into(),
         Workload::Stutter => {
             [("hog", mib(64)), ("file", mib(64)), ("copies", Value::Count(1)), ("probe", mib(4))].into()
         }

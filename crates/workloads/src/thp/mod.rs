@@ -18,7 +18,7 @@ use crate::sys::{Area, Stop, Sys};
 use crate::unit::{UNIT, fill_unit};
 
 /// Whether programs ask for huge pages.
-const MADVISE: Parameter = Parameter {
+pub(crate) const MADVISE: Parameter = Parameter {
     key: "madvise",
     meaning: "whether the memory that is measured is advised MADV_HUGEPAGE",
     kind: Kind::Word(&["no", "yes"]),

@@ -1,0 +1,98 @@
+//! Arguments of the commands that try things on a copy of a host's memory.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use order9_units::Bytes;
+
+/// Say whether a program would get memory in huge pages now, how long its faults would take, and what stands in the way first.
+///
+/// A program in the lab asks for it on a copy of this host's memory, as root, or on a capture. Nothing is done to the host.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  order9 ask 4G\n  order9 ask 4G --node 0 host.o9snap\n  order9 ask 512M --madvise no --defrag always host.o9snap"
+)]
+pub(crate) struct AskArgs {
+    /// Memory that the program writes, 4G for instance.
+    pub(crate) size: Bytes,
+    /// A snapshot file, or - for standard input; without one, this host.
+    pub(crate) snapshot: Option<PathBuf>,
+    /// The only node that the program may have memory of.
+    #[arg(long, value_name = "N")]
+    pub(crate) node: Option<u16>,
+    /// Whether the program advises its memory MADV_HUGEPAGE.
+    #[arg(long, value_name = "yes|no", value_enum, default_value = "yes")]
+    pub(crate) madvise: YesNo,
+    /// Mode of transparent_hugepage/defrag. [default: that of the host]
+    #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
+    pub(crate) defrag: Option<String>,
+    #[command(flatten)]
+    pub(crate) trial: TrialArgs,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Try settings on a copy of this host's memory, or on a capture, beside those that it has.
+///
+/// The same program runs in the lab with the settings as they are, and with the change. Nothing is done to the host.
+#[derive(Debug, Args)]
+#[command(after_help = WHAT_IF_EXAMPLES)]
+pub(crate) struct WhatIfArgs {
+    /// A snapshot file, or - for standard input; without one, this host.
+    pub(crate) snapshot: Option<PathBuf>,
+    /// A setting of the change, by its Linux name; several are written together.
+    #[arg(long = "set", value_name = "NAME=VALUE", required_unless_present = "cases", allow_hyphen_values = true)]
+    pub(crate) settings: Vec<String>,
+    /// Another change: settings that are written together, separated by commas. May be given more than once; each is a column.
+    #[arg(long = "case", value_name = "NAME=VALUE,...", allow_hyphen_values = true)]
+    pub(crate) cases: Vec<String>,
+    /// The program that runs: a workload (`order9 workloads` names all). [default: map-and-write, which waits 10 s, writes half of
+    /// the available memory in advised huge pages, and keeps it for 20 s]
+    #[arg(
+        long,
+        value_name = "WORKLOAD",
+        allow_hyphen_values = true,
+        default_value = "map-and-write",
+        hide_default_value = true
+    )]
+    pub(crate) demand: String,
+    /// A parameter of the program.
+    #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) parameters: Vec<String>,
+    #[command(flatten)]
+    pub(crate) trial: TrialArgs,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const WHAT_IF_EXAMPLES: &str = "\
+Examples:
+  order9 what-if --set vm.compaction_proactiveness=60 --set thp.defrag=defer+madvise
+  order9 what-if host.o9snap --case thp.defrag=always --case thp.defrag=defer,vm.compaction_proactiveness=60
+  order9 what-if host.o9snap --set vm.min_free_kbytes=262144 --demand java-heap --param heap=4G";
+
+/// Kernel, prices and number of runs on a copy.
+#[derive(Debug, Args)]
+pub(crate) struct TrialArgs {
+    /// The policy of the kernel: built-in, a file, or host. [default: host, the nearest to the kernel's release; linux-6.18 for a
+    /// snapshot of no host]
+    #[arg(long, value_name = "POLICY", allow_hyphen_values = true)]
+    pub(crate) policy: Option<String>,
+    /// The machine whose prices the copy has. [default: epyc-vm, with what was measured on the host]
+    #[arg(long, value_name = "MACHINE", visible_alias = "machine", allow_hyphen_values = true)]
+    pub(crate) prices: Option<String>,
+    /// Number of runs, each with another seed.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
+}
+
+/// A choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum YesNo {
+    /// Advised.
+    Yes,
+    /// Not advised.
+    No,
+}

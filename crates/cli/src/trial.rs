@@ -1,0 +1,62 @@
+//! The copy that `order9 ask` and `order9 what-if` try things on: a capture, or this host's memory as it is now.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use order9_advise::Trial;
+use order9_lab::Plan;
+use order9_snapshot::Snapshot;
+
+use crate::args::TrialArgs;
+use crate::failure::Failure;
+use crate::run::{command, cores, fitting};
+use crate::source::{self, Wish};
+
+/// The copy, with the kernel and the prices that were asked for.
+pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, Failure> {
+    let (name, snapshot, notes) = match capture {
+        Some(file) => (order9_escape::path(file), source::read(file)?.0, Vec::new()),
+        None => ("this host".to_owned(), this_host()?, live_notes()),
+    };
+    Ok(Trial {
+        name,
+        snapshot: Arc::new(snapshot),
+        policy: args.policy.clone(),
+        prices: args.prices.clone(),
+        seeds: args.seeds,
+        notes,
+        command: command(),
+    })
+}
+
+/// This host's memory now, its map included.
+fn this_host() -> Result<Snapshot, Failure> {
+    let snapshot = source::capture(None, Wish { full_release: true, prices: true })?;
+    if snapshot.frames.is_some() {
+        return Ok(snapshot);
+    }
+    let missing = snapshot.missing.iter().find(|missing| missing.path == "/proc/kpageflags");
+    let why = missing.map_or_else(String::new, |missing| format!(" (/proc/kpageflags: {})", missing.reason));
+    Err(Failure::Usage(format!(
+        "this host: the memory map could not be read{why}, expected root on the host itself, or a snapshot file of \
+         `order9 capture`"
+    )))
+}
+
+/// Notes on this host that no capture has.
+fn live_notes() -> Vec<String> {
+    let taken = "the hypervisor takes free huge pages of this virtual machine back: the first touch of one that it has taken waits \
+                 for the hypervisor, which no answer knows";
+    order9_host::hypervisor_takes_free_pages().then(|| taken.to_owned()).into_iter().collect()
+}
+
+/// Number of runs at the same time.
+pub(crate) fn jobs(plan: &Plan) -> Result<NonZeroUsize, Failure> {
+    fitting(plan).map(|fit| fit.min(cores()))
+}
+
+/// A refusal in words.
+pub(crate) fn refused(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(error.to_string())
+}

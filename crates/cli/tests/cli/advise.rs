@@ -1,0 +1,121 @@
+//! `order9 ask` and `order9 what-if`: answers from captures of real kernels, their JSON, and refusals.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::golden::compare;
+use crate::schemas::hold;
+use crate::support::{bundled, order9_line};
+
+/// A capture of a real kernel in a guest of 1 GiB or so.
+fn capture(name: &str) -> PathBuf {
+    bundled("captures").join(name)
+}
+
+/// The text of an answer, which fits a screen and names the capture nowhere.
+#[track_caller]
+fn text(line: &str, name: &str) -> String {
+    let text = order9_line(line, &capture(name)).success();
+    assert!(text.lines().count() <= 25, "{text}");
+    assert_eq!(text.lines().find(|line| line.chars().count() > 98), None, "text fits 98 columns");
+    text
+}
+
+/// JSON of `line`, held against the schema of the command.
+#[track_caller]
+fn json(command: &str, line: &str, name: &str) -> Value {
+    let text = order9_line(&format!("{command} {line} --json"), &capture(name)).success();
+    let value = serde_json::from_str(&text).expect("it is JSON");
+    hold(command, &value);
+    value
+}
+
+#[test]
+fn an_answer_names_the_share_and_what_stands_in_the_way() {
+    let slabs = text("ask 512M {}", "slabs-6.12.o9snap");
+    compare("ask-slabs.txt", &slabs);
+    assert_eq!(slabs, text("ask 512M {}", "slabs-6.12.o9snap"), "the same again");
+    let easy = text("ask 256M {}", "fragmented-6.1.o9snap");
+    assert!(easy.starts_with("Yes: 100 % of 256 MiB would be in huge pages. A huge fault takes "), "{easy}");
+    assert!(easy.contains("\nFirst obstacle: none: free huge pages are enough"), "{easy}");
+}
+
+#[test]
+fn settings_are_an_obstacle_by_name() {
+    let answer = json("ask", "64M --madvise no {}", "fragmented-6.1.o9snap");
+    assert_eq!((&answer["obstacle"]["kind"], &answer["huge_percent"]["mean"]), (&"settings".into(), &0.0.into()));
+    assert!(answer["sentence"].as_str().unwrap().starts_with("No: 0 % of 64 MiB"), "{answer:#}");
+    let never = json("ask", "600M --defrag never {}", "fragmented-6.1.o9snap");
+    assert_eq!(never["settings"]["thp/defrag"], "never");
+    assert_eq!(never["obstacle"]["kind"], "no-compaction", "{never:#}");
+    assert_eq!(never["efforts"]["compaction_stalls"]["mean"], 0.0);
+}
+
+#[test]
+fn more_than_memory_holds_is_answered_with_what_fits() {
+    let answer = json("ask", "64T {} --seeds 2", "fresh-7.2.o9snap");
+    let written = answer["written"].as_u64().unwrap();
+    assert!(written > 100 << 20 && written < 4 << 30, "{written}");
+    assert!(answer["sentence"].as_str().unwrap().starts_with("No: 64 TiB do not fit, "), "{answer:#}");
+    assert_eq!(answer["notes"], Value::Array(Vec::new()), "nobody is killed");
+}
+
+#[test]
+fn a_node_is_asked_alone() {
+    let answer = json("ask", "64M --node 1 {}", "numa-6.1.o9snap");
+    let zones = answer["zones"].as_array().unwrap();
+    assert!(!zones.is_empty() && zones.iter().all(|zone| zone["node"] == 1), "{answer:#}");
+    let ran = order9_line("ask 64M --node 7 {}", &capture("numa-6.1.o9snap"));
+    assert!(ran.refusal().starts_with("--node 7: no such node with memory, expected 0, 1"), "{}", ran.stderr);
+}
+
+#[test]
+fn settings_stand_beside_those_of_the_host() {
+    let line = "what-if {} --set thp.defrag=never --param size=600M --param pause=0s --param hold=0s";
+    compare("what-if-defrag.txt", &text(line, "fragmented-6.1.o9snap"));
+    let line =
+        "{} --case thp/defrag=never,vm.swappiness=10 --case vm.compaction_proactiveness=60 --param size=128M --seeds 2";
+    let comparison = json("what-if", line, "fragmented-6.1.o9snap");
+    assert_eq!(comparison["cases"][0], serde_json::json!(["thp/defrag=never", "vm.swappiness=10"]));
+    let rows = comparison["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["cases"].as_array().unwrap().len() == 2), "{comparison:#}");
+}
+
+#[test]
+fn a_setting_as_it_is_makes_no_difference() {
+    let line = "what-if {} --set vm.swappiness=60 --param size=64M --param pause=0s --param hold=0s";
+    let text = text(line, "fragmented-6.1.o9snap");
+    assert!(text.starts_with("vm.swappiness=60: no difference beyond the spread of runs.\n"), "{text}");
+}
+
+#[test]
+fn another_program_may_be_the_demand() {
+    let line = "what-if {} --set thp.enabled=always --demand fill-and-free --param size=64M --seeds 2";
+    assert!(text(line, "fragmented-6.1.o9snap").contains("Demand: fill-and-free size=64M"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_sentence() {
+    let of = |line: &str| order9_line(line, &capture("fragmented-6.1.o9snap")).refusal().to_owned();
+    for (line, part) in [
+        ("ask lots {}", "no size: expected a whole number with K, M, G or T"),
+        ("ask 1M {}", "1048576 bytes are less than a huge page, expected 2M at least"),
+        ("ask 64M {} --madvise maybe", "[possible values: yes, no]"),
+        ("ask 64M {} --defrag sometimes", "--set thp/defrag=sometimes"),
+        ("ask 64M {} --policy linux-6", "linux-6"),
+        ("ask 64M {} --prices nowhere", "--prices nowhere: "),
+        ("ask 64M /nonexistent", "/nonexistent: no such file or directory"),
+        ("what-if {}", "--set <NAME=VALUE>"),
+        ("what-if {} --set vm.swapiness=1", "no setting is called 'vm.swapiness'; did you mean vm.swappiness?"),
+        ("what-if {} --set vm.swappiness", "--set vm.swappiness: expected NAME=VALUE"),
+        ("what-if {} --set vm.swappiness=many", "--set vm.swappiness=many: "),
+        ("what-if {} --case vm.swappiness=1,thp.defrg=always", "did you mean thp/defrag?"),
+        ("what-if {} --set vm.defrag_mode=1", "does not exist under host-linux-6.1"),
+        ("what-if {} --set vm.swappiness=1 --demand jav-heap", "--demand: no workload is called 'jav-heap'"),
+        ("what-if {} --set vm.swappiness=1 --param size=1K", "size"),
+    ] {
+        let refusal = of(line);
+        assert!(refusal.contains(part), "{line}: expected {part:?} in: {refusal}");
+    }
+}
