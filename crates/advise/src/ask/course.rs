@@ -241,8 +241,8 @@ mod tests {
         run.traces.events = events.iter().map(event).collect();
         let snapshot = Snapshot::default();
         let inspection = Inspection::of(&snapshot, None, &Prices::of(&snapshot));
-        let start =
-            Start { settings: MADVISE.map(|(name, value)| (name, value.to_owned())).into(), ..Start::default() };
+        let settings = MADVISE.map(|(name, value)| (name, value.to_owned())).into();
+        let start = Start { zones: Vec::new(), settings };
         let ask = Ask { size: Bytes::new(2 << 20), node: None, advised, defrag: None };
         Course::of(&run).obstacle(&ask, &start, &inspection, Bytes::new(2 << 20))
     }

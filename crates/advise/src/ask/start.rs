@@ -18,7 +18,7 @@ use super::answer::{Compaction, ZoneNow};
 /// State of the engine before the program asks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Start {
-    zones: Vec<ZoneNow>,
+    pub(super) zones: Vec<ZoneNow>,
     /// Settings of huge pages by their Linux names.
     pub(super) settings: BTreeMap<&'static str, String>,
 }
