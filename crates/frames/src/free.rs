@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use order9_units::{Migratetype, Order, Pfn};
+use order9_units::{Order, Pfn};
 
 use crate::Frames;
 use crate::count::Class;
@@ -11,6 +11,7 @@ use crate::pageblock::Pageblock;
 use crate::pcp;
 use crate::storage::Storage;
 use crate::watch::{FrameEvent, Watch};
+use crate::zone::ZoneId;
 
 /// Why a frame could not be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,42 +60,74 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// [`FreeError`] where there is none.
     #[inline]
     pub fn freeable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let (idx, word) = self.live(pfn)?;
-        match () {
-            () if word.can_free() => Ok((idx, word)),
-            () if word.has(Flag::Pinned) => Err(FreeError::Pinned(pfn)),
-            () if word.has(Flag::Isolated) => Err(FreeError::Isolated(pfn)),
-            () => Err(FreeError::Owned(pfn)),
+        match self.table.find(pfn) {
+            Some((idx, word)) if word.can_free() => Ok((idx, word)),
+            _ => Err(self.why_not_freeable(pfn)),
+        }
+    }
+
+    #[cold]
+    fn why_not_freeable(&self, pfn: Pfn) -> FreeError {
+        match self.live(pfn) {
+            Err(error) => error,
+            Ok((_, word)) if word.has(Flag::Pinned) => FreeError::Pinned(pfn),
+            Ok((_, word)) if word.has(Flag::Isolated) => FreeError::Isolated(pfn),
+            Ok(_) => FreeError::Owned(pfn),
         }
     }
 
     /// Frees a live allocation that nobody pins, isolates or owns; `word` is its word.
     #[inline]
     pub fn free_block(&mut self, idx: Idx, word: Word, cpu: usize) {
-        let order = word.order();
-        self.huge_block_ends(idx, order);
+        // The way of single pages is short once it is compiled for them alone.
+        if word.is_single() {
+            self.free_of_order(idx, word, Order::ZERO, cpu);
+        } else {
+            self.free_several(idx, word, cpu);
+        }
+    }
+
+    #[inline(never)]
+    fn free_several(&mut self, idx: Idx, word: Word, cpu: usize) {
+        self.huge_block_ends(idx, word.order());
+        self.free_of_order(idx, word, word.order(), cpu);
+    }
+
+    #[inline(always)]
+    fn free_of_order(&mut self, idx: Idx, word: Word, order: Order, cpu: usize) {
         let pfn = self.table.pfn(idx);
         let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
         self.counters.pgfree += order.pages().get();
         self.watch.trace(|| FrameEvent::PageFree { pfn, order });
-        if let Some(cached) = pcp::cached_as(mt)
-            && let Some(n) = self.policy.pcp.lists.list_for(order, cached)
-            && cpu < self.cpus.len()
-        {
-            let immovable = cached != Migratetype::Movable;
-            let at = self.pcp_at(zone, cpu);
-            let is_full = self.pcps[at].push(&mut self.table, n, idx, order);
-            if word.has(Flag::CountedImmovable) != immovable {
-                // Used otherwise than its pageblock is meant for: the rare case.
-                self.reflag(idx, Flag::CountedImmovable, immovable);
-            }
-            self.table.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
-            self.work.pcp_hits += 1;
-            if is_full || self.zones[zone.index()].keeps_lists_short() {
-                self.trim_pcp(zone, cpu, n);
-            }
-            return;
+        let list = pcp::cached_as(mt).and_then(|cached| self.policy.pcp.lists.list_for(order, cached));
+        let Some(n) = list.filter(|_| cpu < self.cpus.len()) else {
+            return self.free_past_pcp(zone, idx, word, order);
+        };
+        let cached = pcp::cached_word(order, mt);
+        self.table.set(idx, cached);
+        let at = self.pcp_at(zone, cpu);
+        let is_full = self.pcps[at].push(&mut self.table, n, idx, order);
+        self.work.pcp_hits += 1;
+        if word.has(Flag::CountedImmovable) != cached.has(Flag::CountedImmovable) {
+            // Used otherwise than its pageblock is meant for: the rare case.
+            return self.cached_foreign(zone, cpu, n, idx, word);
         }
+        if is_full || self.zones[zone.index()].keeps_lists_short() {
+            self.trim_pcp(zone, cpu, n);
+        }
+    }
+
+    /// A block that was used otherwise than its pageblock is meant for, and had this word, has come onto a per-CPU list.
+    #[cold]
+    fn cached_foreign(&mut self, zone: ZoneId, cpu: usize, list: usize, idx: Idx, word: Word) {
+        self.count_out(idx, word.order(), Class::of_used(word));
+        self.count_in(idx, word.order(), Class::of_used(self.table.word(idx)));
+        self.trim_pcp(zone, cpu, list);
+    }
+
+    /// Frees a block that per-CPU lists do not hold.
+    #[inline(never)]
+    fn free_past_pcp(&mut self, zone: ZoneId, idx: Idx, word: Word, order: Order) {
         self.lock_zone(zone);
         self.count_out(idx, order, Class::of_used(word));
         self.free_to_own_lists(idx, order);
@@ -128,8 +161,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// [`FreeError::NoSuchFrame`], [`FreeError::NotAllocated`].
     #[inline]
     pub fn live(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let idx = self.table.idx(pfn).ok_or(FreeError::NoSuchFrame(pfn))?;
-        let word = self.table.word(idx);
+        let (idx, word) = self.table.find(pfn).ok_or(FreeError::NoSuchFrame(pfn))?;
         if word.is_allocated() { Ok((idx, word)) } else { Err(FreeError::NotAllocated(pfn, word.state())) }
     }
 
@@ -164,12 +196,12 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    use order9_units::{NodeId, PAGEBLOCK_PAGES, PfnRange, ZoneKind};
+    use order9_units::{Migratetype, NodeId, PAGEBLOCK_PAGES, PfnRange, ZoneKind};
 
     use super::*;
     use crate::policy::FramesPolicy;
     use crate::testing::{Layout, NodeSpec};
-    use crate::{Gfp, Request, ZoneId, ZoneSpec};
+    use crate::{Gfp, Request, ZoneSpec};
 
     #[test]
     fn a_bulk_of_frees_does_what_as_many_frees_do() {

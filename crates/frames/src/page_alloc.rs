@@ -8,6 +8,7 @@ use order9_units::{Migratetype, NodeId, NodeMask, Order, Pfn, ZoneKind};
 
 use crate::Frames;
 use crate::count::Class;
+use crate::counters::NumaCounters;
 use crate::fallback::TakeMode;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
@@ -23,7 +24,18 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     ///
     /// # Errors
     /// [`FrameError`]; nothing but counters and boosts has changed then.
+    #[inline]
     pub fn alloc(&mut self, request: &Request) -> Result<Pfn, FrameError> {
+        if request.order == Order::ZERO
+            && let Some(pfn) = self.alloc_at_once(request)
+        {
+            return Ok(pfn);
+        }
+        self.alloc_by_walk(request)
+    }
+
+    #[inline(never)]
+    fn alloc_by_walk(&mut self, request: &Request) -> Result<Pfn, FrameError> {
         let search = self.search_for(request)?;
         self.answer(&search, self.fast_flags(&search))
     }
@@ -84,8 +96,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// [`FrameError`] where nothing can serve it.
     #[inline]
     pub fn search_for(&self, request: &Request) -> Result<Search, FrameError> {
-        let asked = request.gfp.migratetype().ok_or(FrameError::BadMobility)?;
-        let mt = if self.mobility_grouping { asked } else { Migratetype::Unmovable };
+        let mt = self.mobility(request.gfp).ok_or(FrameError::BadMobility)?;
         if request.node.index() >= self.nodes.len() {
             return Err(FrameError::NoSuchNode(request.node));
         }
@@ -101,6 +112,13 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             passes_over: NodeMask::EMPTY,
             stops_at: NodeMask::EMPTY,
         })
+    }
+
+    /// Mobility by which a request is served; `None` where its flags exclude each other.
+    #[inline]
+    fn mobility(&self, gfp: Gfp) -> Option<Migratetype> {
+        let asked = gfp.migratetype()?;
+        Some(if self.mobility_grouping { asked } else { Migratetype::Unmovable })
     }
 
     /// The first zone from position `from` of the zonelist on that may serve, with its position.
@@ -349,26 +367,9 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.counters.pgalloc[zone.kind.index()] += pages;
         let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
         let giver = zone.node;
-        self.count_numa(search.preferred.node, giver, cpu);
+        count_numa(&mut self.numa, search.preferred.node, giver, cpu);
         if matches!(request.uses, NodeUse::Interleaved) && giver == request.node {
             self.numa[giver.index()].interleave_hit += 1;
-        }
-    }
-
-    /// Counts where one block came from.
-    #[inline]
-    fn count_numa(&mut self, preferred: NodeId, giver: NodeId, cpu: NodeId) {
-        let counters = &mut self.numa[giver.index()];
-        if giver == cpu {
-            counters.local += 1;
-        } else {
-            counters.other += 1;
-        }
-        if giver == preferred {
-            counters.hit += 1;
-        } else {
-            counters.miss += 1;
-            self.numa[preferred.index()].foreign += 1;
         }
     }
 
@@ -376,6 +377,23 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         for zone in self.zones.iter_mut().filter(|zone| zone.node == node) {
             zone.fair_batch = (zone.watermarks.high - zone.watermarks.low) as i64;
         }
+    }
+}
+
+/// Counts where one block came from.
+#[inline(always)]
+fn count_numa(numa: &mut [NumaCounters], preferred: NodeId, giver: NodeId, cpu: NodeId) {
+    let counters = &mut numa[giver.index()];
+    if giver == cpu {
+        counters.local += 1;
+    } else {
+        counters.other += 1;
+    }
+    if giver == preferred {
+        counters.hit += 1;
+    } else {
+        counters.miss += 1;
+        numa[preferred.index()].foreign += 1;
     }
 }
 
@@ -388,5 +406,6 @@ enum Fairness {
     ListOrder,
 }
 
+mod at_once;
 #[cfg(test)]
 mod tests;
