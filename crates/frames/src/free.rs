@@ -11,7 +11,6 @@ use crate::pageblock::Pageblock;
 use crate::pcp;
 use crate::storage::Storage;
 use crate::watch::{FrameEvent, Watch};
-use crate::zone::ZoneId;
 
 /// Why a frame could not be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,29 +79,32 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     #[inline]
     pub fn free_block(&mut self, idx: Idx, word: Word, cpu: usize) {
         // The way of single pages is short once it is compiled for them alone.
-        if word.is_single() {
-            self.free_of_order(idx, word, Order::ZERO, cpu);
-        } else {
+        if !word.is_single() || !self.free_cached(idx, word, Order::ZERO, cpu) {
             self.free_several(idx, word, cpu);
         }
     }
 
+    /// Frees a block of any order.
     #[inline(never)]
     fn free_several(&mut self, idx: Idx, word: Word, cpu: usize) {
-        self.huge_block_ends(idx, word.order());
-        self.free_of_order(idx, word, word.order(), cpu);
+        let order = word.order();
+        self.huge_block_ends(idx, order);
+        if self.free_cached(idx, word, order, cpu) {
+            return;
+        }
+        self.note_free(idx, order);
+        self.lock_zone(self.zone_around(idx));
+        self.count_out(idx, order, Class::of_used(word));
+        self.free_to_own_lists(idx, order);
     }
 
+    /// Frees a block to a list of the CPU; nothing has changed where no list holds such blocks.
     #[inline(always)]
-    fn free_of_order(&mut self, idx: Idx, word: Word, order: Order, cpu: usize) {
-        let pfn = self.table.pfn(idx);
+    fn free_cached(&mut self, idx: Idx, word: Word, order: Order, cpu: usize) -> bool {
         let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
-        self.counters.pgfree += order.pages().get();
-        self.watch.trace(|| FrameEvent::PageFree { pfn, order });
         let list = pcp::cached_as(mt).and_then(|cached| self.policy.pcp.lists.list_for(order, cached));
-        let Some(n) = list.filter(|_| cpu < self.cpus.len()) else {
-            return self.free_past_pcp(zone, idx, word, order);
-        };
+        let Some(n) = list.filter(|_| cpu < self.cpus.len()) else { return false };
+        self.note_free(idx, order);
         let cached = pcp::cached_word(order, mt);
         self.table.set(idx, cached);
         let at = self.pcp_at(zone, cpu);
@@ -110,27 +112,27 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.work.pcp_hits += 1;
         if word.has(Flag::CountedImmovable) != cached.has(Flag::CountedImmovable) {
             // Used otherwise than its pageblock is meant for: the rare case.
-            return self.cached_foreign(zone, cpu, n, idx, word);
+            self.recount_cached(idx, word);
         }
         if is_full || self.zones[zone.index()].keeps_lists_short() {
             self.trim_pcp(zone, cpu, n);
         }
+        true
     }
 
-    /// A block that was used otherwise than its pageblock is meant for, and had this word, has come onto a per-CPU list.
+    /// Counts and traces a free.
+    #[inline(always)]
+    fn note_free(&mut self, idx: Idx, order: Order) {
+        let pfn = self.table.pfn(idx);
+        self.counters.pgfree += order.pages().get();
+        self.watch.trace(|| FrameEvent::PageFree { pfn, order });
+    }
+
+    /// A block that had this word has come onto a per-CPU list: its frames go to the class that they belong to now.
     #[cold]
-    fn cached_foreign(&mut self, zone: ZoneId, cpu: usize, list: usize, idx: Idx, word: Word) {
+    fn recount_cached(&mut self, idx: Idx, word: Word) {
         self.count_out(idx, word.order(), Class::of_used(word));
         self.count_in(idx, word.order(), Class::of_used(self.table.word(idx)));
-        self.trim_pcp(zone, cpu, list);
-    }
-
-    /// Frees a block that per-CPU lists do not hold.
-    #[inline(never)]
-    fn free_past_pcp(&mut self, zone: ZoneId, idx: Idx, word: Word, order: Order) {
-        self.lock_zone(zone);
-        self.count_out(idx, order, Class::of_used(word));
-        self.free_to_own_lists(idx, order);
     }
 
     /// Makes every page of the allocation at `pfn` an allocation of its own (`split_page`).
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
     use crate::policy::FramesPolicy;
     use crate::testing::{Layout, NodeSpec};
-    use crate::{Gfp, Request, ZoneSpec};
+    use crate::{Gfp, Request, ZoneId, ZoneSpec};
 
     #[test]
     fn a_bulk_of_frees_does_what_as_many_frees_do() {

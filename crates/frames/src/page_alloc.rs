@@ -8,7 +8,7 @@ use order9_units::{Migratetype, NodeId, NodeMask, Order, Pfn, ZoneKind};
 
 use crate::Frames;
 use crate::count::Class;
-use crate::counters::NumaCounters;
+use crate::counters::{FrameCounters, NumaCounters};
 use crate::fallback::TakeMode;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
@@ -17,21 +17,22 @@ use crate::policy::ReserveRights;
 use crate::request::{FrameError, NodeUse, Request, Search};
 use crate::storage::Storage;
 use crate::watch::{FrameEvent, Watch};
-use crate::zone::{ZoneId, ZoneSet};
+use crate::zone::{Zone, ZoneId, ZoneSet};
 
 impl<W: Watch, S: Storage> Frames<W, S> {
     /// The fast path: one walk against the low watermark.
     ///
     /// # Errors
     /// [`FrameError`]; nothing but counters and boosts has changed then.
-    #[inline]
+    #[inline(always)]
     pub fn alloc(&mut self, request: &Request) -> Result<Pfn, FrameError> {
-        if request.order == Order::ZERO
-            && let Some(pfn) = self.alloc_at_once(request)
-        {
-            return Ok(pfn);
+        match self.alloc_at_once(request) {
+            Some(pfn) => {
+                self.trace_alloc(request, Some(pfn));
+                Ok(pfn)
+            }
+            None => self.alloc_by_walk(request),
         }
-        self.alloc_by_walk(request)
     }
 
     #[inline(never)]
@@ -52,7 +53,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     fn answer(&mut self, search: &Search, flags: AllocFlags) -> Result<Pfn, FrameError> {
         let page = self.get_page_from_freelist(search, flags);
         self.extend_reserve(search, &flags, page);
-        self.trace_alloc(search, page);
+        self.trace_alloc(&search.request, page);
         page.ok_or(FrameError::NoneAboveWatermark)
     }
 
@@ -71,9 +72,10 @@ impl<W: Watch, S: Storage> Frames<W, S> {
 
     /// Traces the answer to a request.
     #[inline]
-    pub fn trace_alloc(&mut self, search: &Search, pfn: Option<Pfn>) {
-        let Request { order, gfp, .. } = search.request;
-        self.watch.trace(|| FrameEvent::PageAlloc { pfn, order, migratetype: search.mt, gfp });
+    pub fn trace_alloc(&mut self, request: &Request, pfn: Option<Pfn>) {
+        let &Request { order, gfp, .. } = request;
+        let Some(migratetype) = self.mobility(gfp) else { return };
+        self.watch.trace(|| FrameEvent::PageAlloc { pfn, order, migratetype, gfp });
     }
 
     /// Rights on the fast path.
@@ -232,18 +234,9 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             return None;
         }
         let list = self.policy.pcp.lists.list_for(order, search.mt).filter(|_| cpu < self.cpus.len());
-        let cached = match list {
-            Some(n) => {
-                let at = self.pcp_at(id, cpu);
-                self.pcps[at].pop(&mut self.table, n, order)
-            }
-            None => None,
-        };
+        let cached = list.and_then(|list| self.take_cached(id, cpu, list, order, search.mt));
         let idx = match cached {
-            Some(idx) => {
-                self.work.pcp_hits += 1;
-                self.hand_out_cached(idx, order, search.mt)
-            }
+            Some(idx) => idx,
             None => self.take_from_lists(search, id, flags, list)?,
         };
         self.account_alloc(id, search);
@@ -281,6 +274,15 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             && flags.mark == Mark::Min
             && zone.boost > 0
             && zone.watermark_ok_at(request.order, zone.watermarks.min, class, flags, &self.policy)
+    }
+
+    /// Takes a block from a list of the CPU.
+    #[inline]
+    fn take_cached(&mut self, id: ZoneId, cpu: usize, list: usize, order: Order, mt: Migratetype) -> Option<Idx> {
+        let at = self.pcp_at(id, cpu);
+        let idx = self.pcps[at].pop(&mut self.table, list, order)?;
+        self.work.pcp_hits += 1;
+        Some(self.hand_out_cached(idx, order, mt))
     }
 
     /// Makes a block just taken off a per-CPU list a live allocation.
@@ -328,12 +330,18 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             taken = self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own);
         }
         let idx = taken?;
+        self.hand_out(idx, order, mt);
+        Some(idx)
+    }
+
+    /// Makes a block just taken off the buddy lists a live allocation.
+    #[inline(always)]
+    fn hand_out(&mut self, idx: Idx, order: Order, mt: Migratetype) {
         let word = Word::allocated(order).with(Flag::CountedImmovable, mt != Migratetype::Movable);
         self.table.set(idx, word);
         self.count_in(idx, order, Class::of_used(word));
         let pfn = self.table.pfn(idx);
         self.watch.trace(|| FrameEvent::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: false });
-        Some(idx)
     }
 
     /// Asks for kswapd after a fragmentation event in a zone, on behalf of a request that may wake it.
@@ -361,13 +369,10 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     #[inline]
     pub fn account_alloc(&mut self, id: ZoneId, search: &Search) {
         let request = &search.request;
-        let pages = request.order.pages().get();
-        let zone = &mut self.zones[id.index()];
-        zone.fair_batch -= pages as i64;
-        self.counters.pgalloc[zone.kind.index()] += pages;
         let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
+        let zone = &mut self.zones[id.index()];
         let giver = zone.node;
-        count_numa(&mut self.numa, search.preferred.node, giver, cpu);
+        account(zone, request.order, search.preferred.node, cpu, &mut self.counters, &mut self.numa);
         if matches!(request.uses, NodeUse::Interleaved) && giver == request.node {
             self.numa[giver.index()].interleave_hit += 1;
         }
@@ -380,19 +385,30 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 }
 
-/// Counts where one block came from.
+/// Counts that `zone` has served a request for a block of `order` that prefers a node and comes from a CPU of another, or of the same.
 #[inline(always)]
-fn count_numa(numa: &mut [NumaCounters], preferred: NodeId, giver: NodeId, cpu: NodeId) {
-    let counters = &mut numa[giver.index()];
+fn account(
+    zone: &mut Zone,
+    order: Order,
+    preferred: NodeId,
+    cpu: NodeId,
+    counters: &mut FrameCounters,
+    numa: &mut [NumaCounters],
+) {
+    let pages = order.pages().get();
+    zone.fair_batch -= pages as i64;
+    counters.pgalloc[zone.kind.index()] += pages;
+    let giver = zone.node;
+    let of_giver = &mut numa[giver.index()];
     if giver == cpu {
-        counters.local += 1;
+        of_giver.local += 1;
     } else {
-        counters.other += 1;
+        of_giver.other += 1;
     }
     if giver == preferred {
-        counters.hit += 1;
+        of_giver.hit += 1;
     } else {
-        counters.miss += 1;
+        of_giver.miss += 1;
         numa[preferred.index()].foreign += 1;
     }
 }

@@ -157,7 +157,7 @@ impl<S: Storage> FrameTable<S> {
     }
 
     /// Puts a frame that is on no list at the tail of one.
-    #[inline]
+    #[inline(always)]
     pub fn push_tail(&mut self, list: Idx, idx: Idx) {
         let prev = self.links[list.at()].prev;
         self.insert(prev, idx, list);
@@ -178,7 +178,7 @@ impl<S: Storage> FrameTable<S> {
     }
 
     /// Takes a frame off the list that it is on.
-    #[inline]
+    #[inline(always)]
     pub fn unlink(&mut self, idx: Idx) {
         let links = &mut *self.links;
         let Link { next, prev } = links[idx.at()];

@@ -40,7 +40,7 @@ impl UsedPages {
 
     fn answer(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
         let page = self.get_page_from_freelist(search, flags, phys);
-        phys.frames.trace_alloc(search, page);
+        phys.frames.trace_alloc(&search.request, page);
         page.ok_or(AllocError::NoneAboveWatermark)
     }
 
