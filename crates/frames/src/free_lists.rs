@@ -28,10 +28,7 @@ impl<W: Watch, S: Storage> FreeLists<'_, W, S> {
     pub(crate) fn add(&mut self, idx: Idx, order: Order, mt: Migratetype, end: ListEnd) {
         let list = self.zone.list(order, mt);
         self.watch.listing(self.table, list, self.zone.id, order, mt);
-        match end {
-            ListEnd::Head => self.table.push_head(list, idx),
-            ListEnd::Tail => self.table.push_tail(list, idx),
-        }
+        self.table.push(list, idx, end == ListEnd::Tail);
         self.table.set(idx, Word::free(order, mt));
         self.mark(idx, true);
         self.zone.count_listed(order, mt);

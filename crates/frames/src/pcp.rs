@@ -189,6 +189,12 @@ pub const fn cached_as(mt: Migratetype) -> Option<Migratetype> {
     }
 }
 
+/// The next of the lists whose bits are set behind list `n`, from the first again after the last.
+const fn next_of(lists: u32, n: usize) -> usize {
+    let behind = lists & (u32::MAX << n << 1);
+    (if behind == 0 { lists } else { behind }).trailing_zeros() as usize
+}
+
 /// By type of the pageblock: the word of a single page that is cached.
 const CACHED_WORDS: [Word; Migratetype::COUNT] = {
     let mut words = [Word::TAIL; Migratetype::COUNT];
@@ -300,7 +306,8 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.lock_zone(zone);
         let pcp = self.pcps[self.pcp_at(zone, cpu)];
         let goal = pcp.count.saturating_sub(pages);
-        let lists = self.policy.pcp.lists.count();
+        // A bit for each list that has not been found empty.
+        let mut filled = (1 << self.policy.pcp.lists.count()) - 1;
         let stays = self.policy.pcp.freed_list_first;
         let mut n = if stays { first } else { 0 };
         let mut left = pcp.count;
@@ -308,16 +315,17 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             let mut batch = [Idx::default(); READ_TOGETHER];
             let mut len = 0;
             while left > goal && len < batch.len() {
-                let popped = self.table.pop_tail(pcp.list(n));
-                if let Some(idx) = popped {
-                    let order = self.table.word(idx).order();
-                    left -= order.pages().get();
+                if let Some(idx) = self.table.pop_tail(pcp.list(n)) {
+                    left -= self.table.word(idx).frames();
                     batch[len] = idx;
                     len += 1;
+                    if stays {
+                        continue;
+                    }
+                } else {
+                    filled &= !(1 << n);
                 }
-                if popped.is_none() || !stays {
-                    n = (n + 1) % lists;
-                }
+                n = next_of(filled, n);
             }
             self.table.read_for_merges(&batch[..len]);
             batch[..len].iter().for_each(|&idx| self.drain_block(zone, idx));

@@ -169,6 +169,14 @@ impl<S: Storage> FrameTable<S> {
         self.insert(prev, idx, next);
     }
 
+    /// Puts a frame that is on no list at the head or at the tail of one. Which end it is takes no branch: often nobody can guess.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, list: Idx, idx: Idx, at_tail: bool) {
+        let Link { next, prev } = self.links[list.at()];
+        let (prev, next) = if at_tail { (prev, list) } else { (list, next) };
+        self.insert(prev, idx, next);
+    }
+
     #[inline(always)]
     fn insert(&mut self, prev: Idx, idx: Idx, next: Idx) {
         let links = &mut *self.links;
