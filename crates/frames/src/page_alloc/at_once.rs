@@ -15,7 +15,7 @@ use crate::storage::Storage;
 use crate::watch::Watch;
 use crate::zone::{Zone, ZoneId};
 
-/// What a request comes to that may be served anywhere, by a CPU that has lists.
+/// A request that may be served anywhere, by a CPU that has lists, worked out.
 struct Plain {
     mt: Migratetype,
     class: ZoneKind,
@@ -106,3 +106,6 @@ impl Zone {
         has_turn && !self.boosted && (!self.may_be_below_high(policy) || passes(Mark::High)) && passes(Mark::Low)
     }
 }
+
+#[cfg(test)]
+mod tests;
