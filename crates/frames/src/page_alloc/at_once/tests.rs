@@ -1,4 +1,4 @@
-//! What is served at once is served as by the walk.
+//! Requests that are served at once, beside the same requests served by the walk.
 
 use alloc::vec;
 use alloc::vec::Vec;
