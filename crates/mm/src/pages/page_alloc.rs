@@ -16,6 +16,7 @@ use crate::trace::Tracer;
 
 impl UsedPages {
     /// The fast path: one walk against the low watermark.
+    #[inline]
     pub(crate) fn alloc_fast(&self, request: &Request, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
         let mut search = phys.frames.search_for(request)?;
         if request.gfp.has(Gfp::WRITE) {
@@ -38,6 +39,7 @@ impl UsedPages {
         self.answer(&search, flags, phys)
     }
 
+    #[inline]
     fn answer(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
         let page = self.get_page_from_freelist(search, flags, phys);
         phys.frames.trace_alloc(search, page);

@@ -172,11 +172,11 @@ impl VmaSet {
 
     /// The mapping that holds the page of a fault.
     #[inline]
-    pub(crate) fn find_for_fault(&mut self, vpn: Vpn) -> Option<Vma> {
-        if self.recent.is_none_or(|vma| !vma.range.contains(vpn)) {
+    pub(crate) fn find_for_fault(&mut self, vpn: Vpn) -> Option<&Vma> {
+        if self.recent.as_ref().is_none_or(|vma| !vma.range.contains(vpn)) {
             self.recent = self.find(vpn).copied();
         }
-        self.recent
+        self.recent.as_ref()
     }
 
     /// Notes that the mapping that holds `vpn` may have pages of this space alone from now on.
