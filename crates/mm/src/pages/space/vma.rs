@@ -5,6 +5,7 @@
 use alloc::collections::BTreeMap;
 use core::fmt;
 use core::ops::BitOr;
+use core::ops::Range;
 
 use order9_units::Pages;
 
@@ -128,6 +129,11 @@ impl Vma {
     #[must_use]
     pub fn index(&self, vpn: Vpn) -> u64 {
         self.offset + (vpn - self.range.start).get()
+    }
+
+    /// The places of its file that this mapping shows.
+    pub(crate) fn places(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.range.len().get())
     }
 
     /// The pages of this mapping that show `pages` pages of its file from `index` on.
