@@ -272,26 +272,31 @@ impl Prices {
         if others == 0 && done.other_nodes.is_empty() { of_faults } else { self.with_others(of_faults, done) }
     }
 
-    /// The price of work without a lock whose part that faults have is worth `of_faults`.
+    /// The price of work without a lock, that of faults included, which is `of_faults`.
     #[inline(never)]
+    #[rustfmt::skip]
     fn with_others(&self, of_faults: Picos, done: &WorkDone<'_>) -> Picos {
-        let work = done.rest;
+        let Work {
+            scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
+            slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
+            ranges_collapsed, pages_collapsed, parts_collapsed, ..
+        } = *done.rest;
         let unlocked = of_faults
-            + self.frame_scan.times(work.scanned_unlocked + work.blocks_passed)
-            + self.copy_page.times(work.pages_copied)
+            + self.frame_scan.times(scanned_unlocked + blocks_passed)
+            + self.copy_page.times(pages_copied)
             // A copy reads as much as it writes.
-            + Picos(self.copy_page.0 / 2).times(work.pages_compared)
-            + self.prot_numa.times(work.prot_numa)
-            + self.pte_clear.times(work.ptes_cleared)
-            + self.page_table.times(work.page_tables_allocated)
-            + self.rmap_walk.times(work.rmap_walks)
-            + self.tlb_flush.times(work.tlb_flushes)
-            + self.slab_object.times(work.slab_objects)
-            + self.slab_scan.times(work.slab_objects_scanned)
-            + self.uncache_page.times(work.pages_uncached)
-            + self.collapse_range.times(work.ranges_collapsed)
-            + self.collapse_page.times(work.pages_collapsed)
-            + self.collapse_part.times(work.parts_collapsed);
+            + Picos(self.copy_page.0 / 2).times(pages_compared)
+            + self.prot_numa.times(prot_numa)
+            + self.pte_clear.times(ptes_cleared)
+            + self.page_table.times(page_tables_allocated)
+            + self.rmap_walk.times(rmap_walks)
+            + self.tlb_flush.times(tlb_flushes)
+            + self.slab_object.times(slab_objects)
+            + self.slab_scan.times(slab_objects_scanned)
+            + self.uncache_page.times(pages_uncached)
+            + self.collapse_range.times(ranges_collapsed)
+            + self.collapse_page.times(pages_collapsed)
+            + self.collapse_part.times(parts_collapsed);
         // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
         let others = done.other_nodes.iter().fold(Picos::ZERO, |sum, (_, work)| sum + self.batched(work));
         unlocked.saturating_sub(self.batched(done.lru) + others)
