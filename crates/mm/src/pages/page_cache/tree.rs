@@ -9,6 +9,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 use super::Shadow;
 use super::chunks::{CHUNK, Chunk, Chunks, Slot};
@@ -286,7 +287,8 @@ impl PageTree {
             Self::Many(many) if from < end => {
                 let page = |chunk: &Chunk| chunk.page(within(chunk.number, from, end));
                 let (first, last) = (place(from).0, place(end - 1).0);
-                many.chunks.get(first).and_then(page).or_else(|| many.chunks.range(first + 1..=last).find_map(page))
+                let behind = (Bound::Excluded(first), Bound::Included(last));
+                many.chunks.get(first).and_then(page).or_else(|| many.chunks.range(behind).find_map(page))
             }
             &Self::One { index, slot, state } => {
                 let found = (from..end).contains(&index) && state != One::Shadow;
