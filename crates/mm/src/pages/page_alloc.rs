@@ -51,6 +51,7 @@ impl UsedPages {
         self.answer(&search, flags, phys)
     }
 
+    #[inline]
     fn answer(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
         let page = self.get_page_from_freelist(search, flags, phys);
         phys.frames.trace_alloc(&search.request, page);
