@@ -52,7 +52,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         for (at, spec) in layout.zones.iter().enumerate() {
             zones[at] = Zone::new(ZoneId(at as u8), spec.node, spec.kind, spec.span, table.list(next_list));
             next_list += PER_ZONE as u32;
-            for pcp in &mut pcps[at * sizes.cpus..][..sizes.cpus] {
+            for pcp in pcps.iter_mut().skip(at).step_by(layout.zones.len()) {
                 *pcp = Pcp::new(table.list(next_list));
                 next_list += per_pcp;
             }

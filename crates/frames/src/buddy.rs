@@ -56,7 +56,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         };
         let Some((head, order)) = merged else { return };
         let end = end.unwrap_or_else(|| self.list_end_for(head, order));
-        self.add_to_list(zone, head, order, mt, end);
+        self.free_lists(zone).add(head, order, mt, end);
     }
 
     /// Merges upward; returns the resulting block, which is on no list.
@@ -96,17 +96,18 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 
     /// Merges a block that is on no list with its buddy, if that is free as a whole and may be part of a larger one.
-    #[inline]
+    #[inline(always)]
     fn merge_once(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype) -> Option<(Idx, Order)> {
         let larger = order.up()?;
         let buddy = idx.buddy(order);
-        if !self.table.word_or_hole(buddy).is_free_of(order) {
+        let word = self.table.word_or_hole(buddy);
+        if !word.is_free_of(order) {
             return None;
         }
         if order >= Order::PAGEBLOCK && !self.may_merge_pageblocks(zone, idx, buddy, mt) {
             return None;
         }
-        self.remove_from_list(zone, buddy);
+        self.free_lists(zone).remove(buddy, order, word.list());
         self.table.set(idx.max(buddy), Word::TAIL);
         self.work.locked.merges += 1;
         Some((idx.min(buddy), larger))
@@ -152,8 +153,8 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     ///
     /// The block is on no list and in no class of its pageblock afterwards; the caller sets its word.
     pub fn take_smallest(&mut self, zone: ZoneId, order: Order, mt: Migratetype) -> Option<Idx> {
-        let (idx, _) = self.smallest(zone, order, mt)?;
-        self.take_block(zone, idx, order, mt);
+        let (idx, found) = self.smallest(zone, order, mt)?;
+        self.take_part(zone, idx, (found, mt), order, mt);
         Some(idx)
     }
 
@@ -166,14 +167,15 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// blocks are on no list and in no class of it afterwards; the caller sets their words.
     pub(crate) fn take_run(&mut self, zone: ZoneId, order: Order, mt: Migratetype, most: u64) -> Option<(Idx, u64)> {
         let (idx, found) = self.smallest(zone, order, mt)?;
-        self.remove_from_list(zone, idx);
+        let mut lists = self.free_lists(zone);
+        lists.remove(idx, found, mt);
         let count = most.min(1 << (found.min(Order::PAGEBLOCK).get() - order.get()));
         // Each block left over is as large as its place allows, as splits would have left it.
         let mut left = (count as u32) << order.get();
         let mut splits = count - 1;
         while left < 1 << found.get() {
             let size = Order::new(left.trailing_zeros() as u8).expect("a part of a block has an order");
-            self.add_to_list(zone, idx.plus(left), size, mt, ListEnd::Head);
+            lists.add(idx.plus(left), size, mt, ListEnd::Head);
             left += 1 << size.get();
             splits += 1;
         }
@@ -185,65 +187,22 @@ impl<W: Watch, S: Storage> Frames<W, S> {
 
     /// Takes the free block at `idx` off its list, keeps its first `order` block and puts the rest on lists of `rest`.
     pub fn take_block(&mut self, zone: ZoneId, idx: Idx, order: Order, rest: Migratetype) {
-        let mut split = self.table.word(idx).order();
-        self.remove_from_list(zone, idx);
+        let word = self.table.word(idx);
+        self.take_part(zone, idx, (word.order(), word.list()), order, rest);
+    }
+
+    /// Does what [`take_block`](Self::take_block) does with a block of which order and list are known.
+    #[inline(always)]
+    fn take_part(&mut self, zone: ZoneId, idx: Idx, found: (Order, Migratetype), order: Order, rest: Migratetype) {
+        let mut lists = self.free_lists(zone);
+        let (mut split, list) = found;
+        lists.remove(idx, split, list);
         while split > order {
             split = split.down().expect("a block above another order can be split");
-            self.add_to_list(zone, idx.plus(1 << split.get()), split, rest, ListEnd::Head);
-            self.work.locked.splits += 1;
+            lists.add(idx.plus(1 << split.get()), split, rest, ListEnd::Head);
         }
+        self.work.locked.splits += u64::from(found.0.get() - split.get());
         self.count_out(idx, order, Class::Free);
-    }
-
-    /// Puts a block that is on no list on the list of `mt` and says so on its first frame.
-    #[inline]
-    pub fn add_to_list(&mut self, zone: ZoneId, idx: Idx, order: Order, mt: Migratetype, end: ListEnd) {
-        let list = self.zones[zone.index()].list(order, mt);
-        self.watch.listing(&self.table, list, zone, order, mt);
-        let zone = &mut self.zones[zone.index()];
-        match end {
-            ListEnd::Head => self.table.push_head(list, idx),
-            ListEnd::Tail => self.table.push_tail(list, idx),
-        }
-        self.table.set(idx, Word::free(order, mt));
-        if let Some(index) = &mut self.index {
-            index.set_head(idx, true);
-            self.work.locked.index_updates += 1;
-        }
-        zone.areas[order.index()].blocks[mt.index()] += 1;
-        zone.occupied[mt.index()] |= 1 << order.get();
-        zone.add_free(mt, order.pages().get());
-        self.work.locked.list_ops += 1;
-    }
-
-    /// Takes a free block off its list. Its word stays as it was.
-    #[inline]
-    pub fn remove_from_list(&mut self, zone: ZoneId, idx: Idx) {
-        let word = self.table.word(idx);
-        let (order, mt) = (word.order(), word.list());
-        let list = self.zones[zone.index()].list(order, mt);
-        self.watch.unlisting(&self.table, list, zone, order, idx);
-        let zone = &mut self.zones[zone.index()];
-        self.table.unlink(idx);
-        if let Some(index) = &mut self.index {
-            index.set_head(idx, false);
-            self.work.locked.index_updates += 1;
-        }
-        let blocks = &mut zone.areas[order.index()].blocks[mt.index()];
-        *blocks -= 1;
-        if *blocks == 0 {
-            zone.occupied[mt.index()] &= !(1 << order.get());
-        }
-        zone.sub_free(mt, order.pages().get());
-        self.work.locked.list_ops += 1;
-    }
-
-    /// Moves a free block to the list of `mt`; its pageblock keeps its type.
-    pub fn move_to_list(&mut self, zone: ZoneId, idx: Idx, mt: Migratetype) {
-        let order = self.table.word(idx).order();
-        self.remove_from_list(zone, idx);
-        self.add_to_list(zone, idx, order, mt, self.policy.moved_blocks);
-        self.work.locked.blocks_retyped += 1;
     }
 }
 

@@ -94,14 +94,8 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// Changes the count of one pageblock.
     #[inline(always)]
     fn for_count(&mut self, block: usize, frames: u16, class: Class, change: impl Fn(&mut u16, u16)) {
-        let of = &mut self.blocks[block];
-        match class {
-            Class::Free => change(&mut of.free, frames),
-            Class::Immovable => change(&mut of.immovable, frames),
-            Class::Pinned => change(&mut of.pinned, frames),
-            Class::Isolated => change(&mut of.isolated, frames),
-            Class::Absent => change(&mut of.absent, frames),
-            Class::Movable => {}
+        if let Some(count) = self.blocks[block].count_mut(class) {
+            change(count, frames);
         }
         self.touch_blocks(block, 1);
     }

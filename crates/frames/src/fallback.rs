@@ -68,22 +68,29 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         flags: &AllocFlags,
         mode: &mut TakeMode,
     ) -> Option<Idx> {
-        if self.policy.cma_balance
-            && mt == Migratetype::Movable
-            && flags.cma
-            && self.zones[zone.index()].is_mostly_cma()
+        if self.prefers_cma(zone, mt, flags.cma)
             && let Some(idx) = self.take_smallest(zone, order, Migratetype::Cma)
         {
             return Some(idx);
         }
-        if self.policy.alloc.pack_movable
-            && mt == Migratetype::Movable
-            && order < Order::PAGEBLOCK
+        if self.packs(order, mt)
             && let Some(idx) = self.take_packed(zone, order)
         {
             return Some(idx);
         }
         self.take_smallest(zone, order, mt).or_else(|| self.take_foreign(zone, order, mt, flags, mode))
+    }
+
+    /// Whether a request of type `mt` looks for CMA memory first; `may` says that it may use that.
+    #[inline]
+    pub(crate) fn prefers_cma(&self, zone: ZoneId, mt: Migratetype, may: bool) -> bool {
+        self.policy.cma_balance && mt == Migratetype::Movable && may && self.zones[zone.index()].is_mostly_cma()
+    }
+
+    /// Whether a request is served from the fullest pageblock.
+    #[inline]
+    pub(crate) fn packs(&self, order: Order, mt: Migratetype) -> bool {
+        self.policy.alloc.pack_movable && mt == Migratetype::Movable && order < Order::PAGEBLOCK
     }
 
     /// Takes a block of `order` where the lists of `mt` have none: from those for CMA, then by fallback.

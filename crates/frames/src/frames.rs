@@ -24,7 +24,7 @@ pub struct Frames<W: Watch = (), S: Storage = Usual> {
     pub(crate) blocks: S::Of<Pageblock>,
     pub(crate) types: TypeBits<S>,
     pub(crate) zones: S::Of<Zone>,
-    /// Per-CPU lists, those of a zone together.
+    /// Per-CPU lists, those of a CPU together: the way to them does not wait for a multiplication by the zone of a frame.
     pub(crate) pcps: S::Of<Pcp>,
     pub(crate) nodes: Nodes<S>,
     /// Node of every CPU.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use order9_units::{Migratetype, Order, Pfn};
+use order9_units::{Order, Pfn};
 
 use crate::Frames;
 use crate::count::Class;
@@ -59,45 +59,80 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// [`FreeError`] where there is none.
     #[inline]
     pub fn freeable(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let (idx, word) = self.live(pfn)?;
-        match () {
-            () if word.can_free() => Ok((idx, word)),
-            () if word.has(Flag::Pinned) => Err(FreeError::Pinned(pfn)),
-            () if word.has(Flag::Isolated) => Err(FreeError::Isolated(pfn)),
-            () => Err(FreeError::Owned(pfn)),
+        match self.table.find(pfn) {
+            Some((idx, word)) if word.can_free() => Ok((idx, word)),
+            _ => Err(self.why_not_freeable(pfn)),
+        }
+    }
+
+    #[cold]
+    fn why_not_freeable(&self, pfn: Pfn) -> FreeError {
+        match self.live(pfn) {
+            Err(error) => error,
+            Ok((_, word)) if word.has(Flag::Pinned) => FreeError::Pinned(pfn),
+            Ok((_, word)) if word.has(Flag::Isolated) => FreeError::Isolated(pfn),
+            Ok(_) => FreeError::Owned(pfn),
         }
     }
 
     /// Frees a live allocation that nobody pins, isolates or owns; `word` is its word.
     #[inline]
     pub fn free_block(&mut self, idx: Idx, word: Word, cpu: usize) {
+        // The way of single pages is short once it is compiled for them alone.
+        if !word.is_single() || !self.free_cached(idx, word, Order::ZERO, cpu) {
+            self.free_several(idx, word, cpu);
+        }
+    }
+
+    /// Frees a block of any order.
+    #[inline(never)]
+    fn free_several(&mut self, idx: Idx, word: Word, cpu: usize) {
         let order = word.order();
         self.huge_block_ends(idx, order);
-        let pfn = self.table.pfn(idx);
-        let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
-        self.counters.pgfree += order.pages().get();
-        self.watch.trace(|| FrameEvent::PageFree { pfn, order });
-        if let Some(cached) = pcp::cached_as(mt)
-            && let Some(n) = self.policy.pcp.lists.list_for(order, cached)
-            && cpu < self.cpus.len()
-        {
-            let immovable = cached != Migratetype::Movable;
-            let at = self.pcp_at(zone, cpu);
-            let is_full = self.pcps[at].push(&mut self.table, n, idx, order);
-            if word.has(Flag::CountedImmovable) != immovable {
-                // Used otherwise than its pageblock is meant for: the rare case.
-                self.reflag(idx, Flag::CountedImmovable, immovable);
-            }
-            self.table.set(idx, Word::pcp(order, mt).with(Flag::CountedImmovable, immovable));
-            self.work.pcp_hits += 1;
-            if is_full || self.zones[zone.index()].keeps_lists_short() {
-                self.trim_pcp(zone, cpu, n);
-            }
+        if self.free_cached(idx, word, order, cpu) {
             return;
         }
-        self.lock_zone(zone);
+        self.note_free(idx, order);
+        self.lock_zone(self.zone_around(idx));
         self.count_out(idx, order, Class::of_used(word));
         self.free_to_own_lists(idx, order);
+    }
+
+    /// Frees a block to a list of the CPU; nothing has changed where no list holds such blocks.
+    #[inline(always)]
+    fn free_cached(&mut self, idx: Idx, word: Word, order: Order, cpu: usize) -> bool {
+        let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
+        let list = pcp::cached_as(mt).and_then(|cached| self.policy.pcp.lists.list_for(order, cached));
+        let Some(n) = list.filter(|_| cpu < self.cpus.len()) else { return false };
+        self.note_free(idx, order);
+        let cached = pcp::cached_word(order, mt);
+        self.table.set(idx, cached);
+        let at = self.pcp_at(zone, cpu);
+        let is_full = self.pcps[at].push(&mut self.table, n, idx, order);
+        self.work.pcp_hits += 1;
+        if word.has(Flag::CountedImmovable) != cached.has(Flag::CountedImmovable) {
+            // Used otherwise than its pageblock is meant for: the rare case.
+            self.recount_cached(idx, word);
+        }
+        if is_full || self.zones[zone.index()].keeps_lists_short() {
+            self.trim_pcp(zone, cpu, n);
+        }
+        true
+    }
+
+    /// Counts and traces a free.
+    #[inline(always)]
+    fn note_free(&mut self, idx: Idx, order: Order) {
+        let pfn = self.table.pfn(idx);
+        self.counters.pgfree += order.pages().get();
+        self.watch.trace(|| FrameEvent::PageFree { pfn, order });
+    }
+
+    /// A block that had this word has come onto a per-CPU list: its frames go to the class that they belong to now.
+    #[cold]
+    fn recount_cached(&mut self, idx: Idx, word: Word) {
+        self.count_out(idx, word.order(), Class::of_used(word));
+        self.count_in(idx, word.order(), Class::of_used(self.table.word(idx)));
     }
 
     /// Makes every page of the allocation at `pfn` an allocation of its own (`split_page`).
@@ -128,8 +163,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// [`FreeError::NoSuchFrame`], [`FreeError::NotAllocated`].
     #[inline]
     pub fn live(&self, pfn: Pfn) -> Result<(Idx, Word), FreeError> {
-        let idx = self.table.idx(pfn).ok_or(FreeError::NoSuchFrame(pfn))?;
-        let word = self.table.word(idx);
+        let (idx, word) = self.table.find(pfn).ok_or(FreeError::NoSuchFrame(pfn))?;
         if word.is_allocated() { Ok((idx, word)) } else { Err(FreeError::NotAllocated(pfn, word.state())) }
     }
 
@@ -164,7 +198,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    use order9_units::{NodeId, PAGEBLOCK_PAGES, PfnRange, ZoneKind};
+    use order9_units::{Migratetype, NodeId, PAGEBLOCK_PAGES, PfnRange, ZoneKind};
 
     use super::*;
     use crate::policy::FramesPolicy;

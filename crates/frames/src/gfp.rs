@@ -72,6 +72,32 @@ gfp_flags! {
     COMPACT_ONLY = 23;
 }
 
+/// The highest zone for each set of the four flags that choose it, which are the lowest.
+const HIGHEST_ZONES: [ZoneKind; 16] = {
+    let mut zones = [ZoneKind::Normal; 16];
+    let mut bits = 0;
+    while bits < zones.len() {
+        let gfp = Gfp(bits as u32);
+        zones[bits] = if gfp.has(Gfp::DMA) {
+            ZoneKind::Dma
+        } else if gfp.has(Gfp::DMA32) {
+            ZoneKind::Dma32
+        } else if gfp.has(Gfp::MOVABLE.and(Gfp::HIGHMEM)) {
+            ZoneKind::Movable
+        } else {
+            ZoneKind::Normal
+        };
+        bits += 1;
+    }
+    zones
+};
+
+/// The mobility for each set of the two flags that choose it, of which `MOVABLE` is the lower and the other its neighbour.
+const MIGRATETYPES: [Option<Migratetype>; 4] =
+    [Some(Migratetype::Unmovable), Some(Migratetype::Movable), Some(Migratetype::Reclaimable), None];
+
+const _: () = assert!(Gfp::RECLAIMABLE.0 == 2 * Gfp::MOVABLE.0);
+
 impl Gfp {
     /// No flag.
     pub const NONE: Self = Self(0);
@@ -122,28 +148,17 @@ impl Gfp {
     }
 
     /// The highest zone that may serve the request.
+    #[inline]
     #[must_use]
     pub const fn highest_zone(self) -> ZoneKind {
-        if self.has(Self::DMA) {
-            ZoneKind::Dma
-        } else if self.has(Self::DMA32) {
-            ZoneKind::Dma32
-        } else if self.has(Self::MOVABLE.and(Self::HIGHMEM)) {
-            ZoneKind::Movable
-        } else {
-            ZoneKind::Normal
-        }
+        HIGHEST_ZONES[self.0 as usize % HIGHEST_ZONES.len()]
     }
 
     /// The mobility asked for; `None` for `MOVABLE` and `RECLAIMABLE` together, which is illegal.
+    #[inline]
     #[must_use]
     pub const fn migratetype(self) -> Option<Migratetype> {
-        match (self.has(Self::MOVABLE), self.has(Self::RECLAIMABLE)) {
-            (false, false) => Some(Migratetype::Unmovable),
-            (true, false) => Some(Migratetype::Movable),
-            (false, true) => Some(Migratetype::Reclaimable),
-            (true, true) => None,
-        }
+        MIGRATETYPES[(self.0 / Self::MOVABLE.0) as usize % MIGRATETYPES.len()]
     }
 }
 

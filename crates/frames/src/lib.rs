@@ -40,6 +40,7 @@ mod fallback;
 mod frame;
 mod frames;
 mod free;
+mod free_lists;
 mod gfp;
 mod highatomic;
 mod index;

@@ -43,10 +43,17 @@ impl Distances<'_> {
 }
 
 /// Zonelists of one node, by position in the table of all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Zonelists {
     fallback: (u32, u32),
     this_node: (u32, u32),
+    /// By the highest zone that may serve: the first entry of `fallback` that may.
+    preferred: [ZoneRef; ZoneKind::COUNT],
+}
+
+impl Zonelists {
+    /// Lists of a node without memory near it, to fill tables with.
+    pub const EMPTY: Self = Self { fallback: (0, 0), this_node: (0, 0), preferred: [ZoneRef::NONE; ZoneKind::COUNT] };
 }
 
 /// Distances and zonelists of all nodes.
@@ -88,6 +95,13 @@ impl<S: Storage> Nodes<S> {
         &self.entries[start as usize..][..len as usize]
     }
 
+    /// By the highest zone that may serve: the first zone of the node's list that may, or [`ZoneRef::NONE`]. `None` where there is no
+    /// such node.
+    #[inline]
+    pub(crate) fn preferred(&self, node: NodeId) -> Option<&[ZoneRef; ZoneKind::COUNT]> {
+        Some(&self.lists.get(node.index())?.preferred)
+    }
+
     /// Bytes of metadata.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.distances) + size_of_val(&*self.lists) + size_of_val(&*self.entries)
@@ -106,7 +120,11 @@ impl<S: Storage> Nodes<S> {
             }
             let own = end;
             end = self.push_zones(local, zones, end);
-            self.lists[local.index()] = Zonelists { fallback: (start, own - start), this_node: (own, end - own) };
+            let fallback = &self.entries[start as usize..own as usize];
+            let preferred =
+                ZoneKind::ALL.map(|class| *fallback.iter().find(|zone| zone.kind <= class).unwrap_or(&ZoneRef::NONE));
+            self.lists[local.index()] =
+                Zonelists { fallback: (start, own - start), this_node: (own, end - own), preferred };
         }
     }
 

@@ -8,6 +8,7 @@ use order9_units::{Migratetype, NodeId, NodeMask, Order, Pfn, ZoneKind};
 
 use crate::Frames;
 use crate::count::Class;
+use crate::counters::{FrameCounters, NumaCounters};
 use crate::fallback::TakeMode;
 use crate::frame::{Flag, Idx, Word};
 use crate::gfp::{AllocFlags, Gfp, Mark, Reserve};
@@ -16,14 +17,26 @@ use crate::policy::ReserveRights;
 use crate::request::{FrameError, NodeUse, Request, Search};
 use crate::storage::Storage;
 use crate::watch::{FrameEvent, Watch};
-use crate::zone::{ZoneId, ZoneSet};
+use crate::zone::{Zone, ZoneId, ZoneSet};
 
 impl<W: Watch, S: Storage> Frames<W, S> {
     /// The fast path: one walk against the low watermark.
     ///
     /// # Errors
     /// [`FrameError`]; nothing but counters and boosts has changed then.
+    #[inline(always)]
     pub fn alloc(&mut self, request: &Request) -> Result<Pfn, FrameError> {
+        match self.alloc_at_once(request) {
+            Some(pfn) => {
+                self.trace_alloc(request, Some(pfn));
+                Ok(pfn)
+            }
+            None => self.alloc_by_walk(request),
+        }
+    }
+
+    #[inline(never)]
+    fn alloc_by_walk(&mut self, request: &Request) -> Result<Pfn, FrameError> {
         let search = self.search_for(request)?;
         self.answer(&search, self.fast_flags(&search))
     }
@@ -40,7 +53,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     fn answer(&mut self, search: &Search, flags: AllocFlags) -> Result<Pfn, FrameError> {
         let page = self.get_page_from_freelist(search, flags);
         self.extend_reserve(search, &flags, page);
-        self.trace_alloc(search, page);
+        self.trace_alloc(&search.request, page);
         page.ok_or(FrameError::NoneAboveWatermark)
     }
 
@@ -59,9 +72,10 @@ impl<W: Watch, S: Storage> Frames<W, S> {
 
     /// Traces the answer to a request.
     #[inline]
-    pub fn trace_alloc(&mut self, search: &Search, pfn: Option<Pfn>) {
-        let Request { order, gfp, .. } = search.request;
-        self.watch.trace(|| FrameEvent::PageAlloc { pfn, order, migratetype: search.mt, gfp });
+    pub fn trace_alloc(&mut self, request: &Request, pfn: Option<Pfn>) {
+        let &Request { order, gfp, .. } = request;
+        let Some(migratetype) = self.mobility(gfp) else { return };
+        self.watch.trace(|| FrameEvent::PageAlloc { pfn, order, migratetype, gfp });
     }
 
     /// Rights on the fast path.
@@ -84,8 +98,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// [`FrameError`] where nothing can serve it.
     #[inline]
     pub fn search_for(&self, request: &Request) -> Result<Search, FrameError> {
-        let asked = request.gfp.migratetype().ok_or(FrameError::BadMobility)?;
-        let mt = if self.mobility_grouping { asked } else { Migratetype::Unmovable };
+        let mt = self.mobility(request.gfp).ok_or(FrameError::BadMobility)?;
         if request.node.index() >= self.nodes.len() {
             return Err(FrameError::NoSuchNode(request.node));
         }
@@ -101,6 +114,13 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             passes_over: NodeMask::EMPTY,
             stops_at: NodeMask::EMPTY,
         })
+    }
+
+    /// Mobility by which a request is served; `None` where its flags exclude each other.
+    #[inline]
+    fn mobility(&self, gfp: Gfp) -> Option<Migratetype> {
+        let asked = gfp.migratetype()?;
+        Some(if self.mobility_grouping { asked } else { Migratetype::Unmovable })
     }
 
     /// The first zone from position `from` of the zonelist on that may serve, with its position.
@@ -214,18 +234,9 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             return None;
         }
         let list = self.policy.pcp.lists.list_for(order, search.mt).filter(|_| cpu < self.cpus.len());
-        let cached = match list {
-            Some(n) => {
-                let at = self.pcp_at(id, cpu);
-                self.pcps[at].pop(&mut self.table, n, order)
-            }
-            None => None,
-        };
+        let cached = list.and_then(|list| self.take_cached(id, cpu, list, order, search.mt));
         let idx = match cached {
-            Some(idx) => {
-                self.work.pcp_hits += 1;
-                self.hand_out_cached(idx, order, search.mt)
-            }
+            Some(idx) => idx,
             None => self.take_from_lists(search, id, flags, list)?,
         };
         self.account_alloc(id, search);
@@ -263,6 +274,15 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             && flags.mark == Mark::Min
             && zone.boost > 0
             && zone.watermark_ok_at(request.order, zone.watermarks.min, class, flags, &self.policy)
+    }
+
+    /// Takes a block from a list of the CPU.
+    #[inline]
+    fn take_cached(&mut self, id: ZoneId, cpu: usize, list: usize, order: Order, mt: Migratetype) -> Option<Idx> {
+        let at = self.pcp_at(id, cpu);
+        let idx = self.pcps[at].pop(&mut self.table, list, order)?;
+        self.work.pcp_hits += 1;
+        Some(self.hand_out_cached(idx, order, mt))
     }
 
     /// Makes a block just taken off a per-CPU list a live allocation.
@@ -310,12 +330,18 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             taken = self.take_from_zone(zone, order, mt, flags, &mut TakeMode::Own);
         }
         let idx = taken?;
+        self.hand_out(idx, order, mt);
+        Some(idx)
+    }
+
+    /// Makes a block just taken off the buddy lists a live allocation.
+    #[inline(always)]
+    fn hand_out(&mut self, idx: Idx, order: Order, mt: Migratetype) {
         let word = Word::allocated(order).with(Flag::CountedImmovable, mt != Migratetype::Movable);
         self.table.set(idx, word);
         self.count_in(idx, order, Class::of_used(word));
         let pfn = self.table.pfn(idx);
         self.watch.trace(|| FrameEvent::PageAllocZoneLocked { pfn, order, migratetype: mt, percpu_refill: false });
-        Some(idx)
     }
 
     /// Asks for kswapd after a fragmentation event in a zone, on behalf of a request that may wake it.
@@ -343,32 +369,12 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     #[inline]
     pub fn account_alloc(&mut self, id: ZoneId, search: &Search) {
         let request = &search.request;
-        let pages = request.order.pages().get();
-        let zone = &mut self.zones[id.index()];
-        zone.fair_batch -= pages as i64;
-        self.counters.pgalloc[zone.kind.index()] += pages;
         let cpu = self.cpus.get(request.cpu).copied().unwrap_or(request.node);
+        let zone = &mut self.zones[id.index()];
         let giver = zone.node;
-        self.count_numa(search.preferred.node, giver, cpu);
+        account(zone, request.order, search.preferred.node, cpu, &mut self.counters, &mut self.numa);
         if matches!(request.uses, NodeUse::Interleaved) && giver == request.node {
             self.numa[giver.index()].interleave_hit += 1;
-        }
-    }
-
-    /// Counts where one block came from.
-    #[inline]
-    fn count_numa(&mut self, preferred: NodeId, giver: NodeId, cpu: NodeId) {
-        let counters = &mut self.numa[giver.index()];
-        if giver == cpu {
-            counters.local += 1;
-        } else {
-            counters.other += 1;
-        }
-        if giver == preferred {
-            counters.hit += 1;
-        } else {
-            counters.miss += 1;
-            self.numa[preferred.index()].foreign += 1;
         }
     }
 
@@ -376,6 +382,34 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         for zone in self.zones.iter_mut().filter(|zone| zone.node == node) {
             zone.fair_batch = (zone.watermarks.high - zone.watermarks.low) as i64;
         }
+    }
+}
+
+/// Counts that `zone` has served a request for a block of `order` that prefers a node and comes from a CPU of another, or of the same.
+#[inline(always)]
+fn account(
+    zone: &mut Zone,
+    order: Order,
+    preferred: NodeId,
+    cpu: NodeId,
+    counters: &mut FrameCounters,
+    numa: &mut [NumaCounters],
+) {
+    let pages = order.pages().get();
+    zone.fair_batch -= pages as i64;
+    counters.pgalloc[zone.kind.index()] += pages;
+    let giver = zone.node;
+    let of_giver = &mut numa[giver.index()];
+    if giver == cpu {
+        of_giver.local += 1;
+    } else {
+        of_giver.other += 1;
+    }
+    if giver == preferred {
+        of_giver.hit += 1;
+    } else {
+        of_giver.miss += 1;
+        numa[preferred.index()].foreign += 1;
     }
 }
 
@@ -388,5 +422,6 @@ enum Fairness {
     ListOrder,
 }
 
+mod at_once;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 
 use order9_units::{Migratetype, PAGEBLOCK_PAGES};
 
+use crate::count::Class;
 use crate::zone::ZoneId;
 
 /// Frames per pageblock as the counts use it.
@@ -36,6 +37,19 @@ impl Pageblock {
     #[must_use]
     pub const fn absent(zone: ZoneId) -> Self {
         Self { free: 0, immovable: 0, pinned: 0, isolated: 0, absent: FRAMES, migratetype: Migratetype::Movable, zone }
+    }
+
+    /// The count of a class; that of movable frames follows from the others.
+    #[inline]
+    pub(crate) const fn count_mut(&mut self, class: Class) -> Option<&mut u16> {
+        match class {
+            Class::Free => Some(&mut self.free),
+            Class::Immovable => Some(&mut self.immovable),
+            Class::Pinned => Some(&mut self.pinned),
+            Class::Isolated => Some(&mut self.isolated),
+            Class::Absent => Some(&mut self.absent),
+            Class::Movable => None,
+        }
     }
 
     /// Frames in use whose contents compaction may move: everything that is nothing else.

@@ -15,8 +15,9 @@ use crate::storage::Storage;
 use crate::watch::{FrameEvent, Watch};
 use crate::zone::ZoneId;
 
-/// Lists of free blocks of one zone for one CPU. Sizes are in pages.
+/// Lists of free blocks of one zone for one CPU, on a cache line. Sizes are in pages.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Pcp {
     first_list: u32,
     count: u64,
@@ -75,7 +76,7 @@ impl Pcp {
     }
 
     /// Takes the first block of list `n`, which holds blocks of `order`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop<S: Storage>(&mut self, frames: &mut FrameTable<S>, n: usize, order: Order) -> Option<Idx> {
         let idx = frames.pop_head(self.list(n))?;
         self.count -= order.pages().get();
@@ -85,7 +86,7 @@ impl Pcp {
     }
 
     /// Puts a block of `order` at the head of list `n`; says whether the lists are now too long.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push<S: Storage>(&mut self, frames: &mut FrameTable<S>, n: usize, idx: Idx, order: Order) -> bool {
         frames.push_head(self.list(n), idx);
         self.count += order.pages().get();
@@ -101,8 +102,7 @@ impl Pcp {
         idx: Idx,
         mt: Migratetype,
     ) -> Word {
-        let is_movable = cached_as(mt).is_none_or(|cached| cached == Migratetype::Movable);
-        let word = Word::pcp(Order::ZERO, mt).with(Flag::CountedImmovable, !is_movable);
+        let word = cached_word(Order::ZERO, mt);
         frames.set(idx, word);
         frames.push_tail(self.list(n), idx);
         self.count += 1;
@@ -153,12 +153,18 @@ impl PcpLists {
         }
     }
 
+    /// The list for single pages.
+    #[must_use]
+    pub const fn of_single(mt: Migratetype) -> usize {
+        mt.index()
+    }
+
     /// The list for a block, or `None` where blocks of `order` go straight to the buddy lists.
     #[must_use]
     pub const fn list_for(self, order: Order, mt: Migratetype) -> Option<usize> {
         let types = Migratetype::PCP.len();
         match (self, order.get()) {
-            (_, 0) => Some(mt.index()),
+            (_, 0) => Some(Self::of_single(mt)),
             (Self::UpToCostly { .. }, 1..=3) => Some(order.index() * types + mt.index()),
             (Self::UpToCostly { huge_lists }, 9) => Some(
                 4 * types
@@ -183,23 +189,53 @@ pub const fn cached_as(mt: Migratetype) -> Option<Migratetype> {
     }
 }
 
+/// The next of the lists whose bits are set behind list `n`, from the first again after the last.
+const fn next_of(lists: u32, n: usize) -> usize {
+    let behind = lists & (u32::MAX << n << 1);
+    (if behind == 0 { lists } else { behind }).trailing_zeros() as usize
+}
+
+/// By type of the pageblock: the word of a single page that is cached.
+const CACHED_WORDS: [Word; Migratetype::COUNT] = {
+    let mut words = [Word::TAIL; Migratetype::COUNT];
+    let mut n = 0;
+    while n < words.len() {
+        let mt = Migratetype::ALL[n];
+        let immovable = matches!(cached_as(mt), Some(Migratetype::Unmovable | Migratetype::Reclaimable));
+        words[n] = Word::pcp(Order::ZERO, mt).with_bits(if immovable { Flag::CountedImmovable as u32 } else { 0 }, 0);
+        n += 1;
+    }
+    words
+};
+
+/// The word of a cached block of a pageblock of type `mt`.
+#[inline]
+pub(crate) const fn cached_word(order: Order, mt: Migratetype) -> Word {
+    CACHED_WORDS[mt.index()].of_order(order)
+}
+
 impl<W: Watch, S: Storage> Frames<W, S> {
     /// Position of a CPU's lists of a zone.
     #[inline]
     pub(crate) fn pcp_at(&self, zone: ZoneId, cpu: usize) -> usize {
-        zone.index() * self.cpus.len() + cpu
+        cpu * self.zones.len() + zone.index()
     }
 
     /// Per-CPU lists of a zone, by CPU.
+    pub fn pcps(&self, zone: ZoneId) -> impl ExactSizeIterator<Item = &Pcp> {
+        self.pcps.iter().skip(zone.index()).step_by(self.zones.len())
+    }
+
+    /// A CPU's lists of a zone; `None` past the last CPU.
     #[must_use]
-    pub fn pcps(&self, zone: ZoneId) -> &[Pcp] {
-        &self.pcps[self.pcp_at(zone, 0)..self.pcp_at(zone, self.cpus.len())]
+    pub fn pcp(&self, zone: ZoneId, cpu: usize) -> Option<&Pcp> {
+        self.pcps.get(self.pcp_at(zone, cpu))
     }
 
     /// Pages of a zone on per-CPU lists.
     #[must_use]
     pub fn pcp_pages(&self, zone: ZoneId) -> u64 {
-        self.pcps(zone).iter().map(|pcp| pcp.count).sum()
+        self.pcps(zone).map(|pcp| pcp.count).sum()
     }
 
     /// Refills one of the CPU's lists from the zone and takes a block from it.
@@ -270,7 +306,8 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.lock_zone(zone);
         let pcp = self.pcps[self.pcp_at(zone, cpu)];
         let goal = pcp.count.saturating_sub(pages);
-        let lists = self.policy.pcp.lists.count();
+        // A bit for each list that has not been found empty.
+        let mut filled = (1 << self.policy.pcp.lists.count()) - 1;
         let stays = self.policy.pcp.freed_list_first;
         let mut n = if stays { first } else { 0 };
         let mut left = pcp.count;
@@ -278,16 +315,17 @@ impl<W: Watch, S: Storage> Frames<W, S> {
             let mut batch = [Idx::default(); READ_TOGETHER];
             let mut len = 0;
             while left > goal && len < batch.len() {
-                let popped = self.table.pop_tail(pcp.list(n));
-                if let Some(idx) = popped {
-                    let order = self.table.word(idx).order();
-                    left -= order.pages().get();
+                if let Some(idx) = self.table.pop_tail(pcp.list(n)) {
+                    left -= self.table.word(idx).frames();
                     batch[len] = idx;
                     len += 1;
+                    if stays {
+                        continue;
+                    }
+                } else {
+                    filled &= !(1 << n);
                 }
-                if popped.is_none() || !stays {
-                    n = (n + 1) % lists;
-                }
+                n = next_of(filled, n);
             }
             self.table.read_for_merges(&batch[..len]);
             batch[..len].iter().for_each(|&idx| self.drain_block(zone, idx));

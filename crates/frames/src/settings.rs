@@ -147,11 +147,10 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     }
 
     fn resize_pcps(&mut self, at: usize) {
-        let lists = at * self.cpus.len()..(at + 1) * self.cpus.len();
         let zone = &self.zones[at];
         let cpus = self.cpus.iter().filter(|&&node| node == zone.node).count() as u64;
         let (managed, low) = (zone.managed, zone.watermarks.low);
-        for pcp in &mut self.pcps[lists] {
+        for pcp in self.pcps.iter_mut().skip(at).step_by(self.zones.len()) {
             pcp.resize(managed, low, cpus, self.settings.pcp_high_fraction, &self.policy.pcp);
         }
     }

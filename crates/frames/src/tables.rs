@@ -109,7 +109,7 @@ pub struct Tables<S: Storage = Usual> {
     pub type_bits: S::Of<u64>,
     /// Counts and list heads of each zone: [`Sizes::zones`].
     pub zones: S::Of<Zone>,
-    /// Per-CPU lists, those of a zone together: [`Sizes::pcps`].
+    /// Per-CPU lists, those of a CPU together: [`Sizes::pcps`].
     pub pcps: S::Of<Pcp>,
     /// Node of each CPU: [`Sizes::cpus`].
     pub cpus: S::Of<NodeId>,
@@ -140,7 +140,7 @@ impl Tables<Heap> {
             pcps: vec![Pcp::NONE; sizes.pcps()],
             cpus: vec![NodeId(0); sizes.cpus],
             distances: vec![0; sizes.nodes * sizes.nodes],
-            zonelists: vec![Zonelists::default(); sizes.nodes],
+            zonelists: vec![Zonelists::EMPTY; sizes.nodes],
             zonelist_entries: vec![ZoneRef::NONE; sizes.zonelist_entries()],
             numa: vec![NumaCounters::default(); sizes.nodes],
             index: index.then(|| IndexTables::new(sizes)),

@@ -61,12 +61,14 @@ impl Zone {
 
     /// Whether a request of `order` and zone class `class` leaves the zone above its mark and can find a block.
     #[must_use]
+    #[inline]
     pub fn watermark_ok(&self, order: Order, class: ZoneKind, flags: &AllocFlags, policy: &FramesPolicy) -> bool {
         self.watermark_ok_at(order, self.mark(flags.mark), class, flags, policy)
     }
 
     /// Watermark check against a mark given in pages.
     #[must_use]
+    #[inline]
     pub fn watermark_ok_at(
         &self,
         order: Order,
@@ -97,6 +99,7 @@ impl Zone {
 
     /// The test that most order-0 requests pass: free pages against mark and lowmem reserve, no rights considered.
     #[must_use]
+    #[inline]
     pub(crate) fn quick_test(&self, class: ZoneKind, flags: &AllocFlags, policy: &FramesPolicy) -> bool {
         let highatomic = match policy.watermark.quick_test {
             QuickTest::Absent => return false,
@@ -109,6 +112,7 @@ impl Zone {
     }
 
     /// Free pages that the request may not count on.
+    #[inline]
     fn withheld(&self, flags: &AllocFlags, policy: &FramesPolicy) -> u64 {
         let highatomic = if flags.may_use_highatomic(policy) { 0 } else { self.withheld_highatomic(policy) };
         highatomic + self.withheld_cma(flags)
@@ -116,6 +120,7 @@ impl Zone {
 
     /// Free pages of the highatomic reserve that requests without a right to it may not count on.
     #[must_use]
+    #[inline]
     pub fn withheld_highatomic(&self, policy: &FramesPolicy) -> u64 {
         if policy.highatomic.only_free_part_withheld {
             self.free_of_type(Migratetype::HighAtomic)
@@ -124,6 +129,7 @@ impl Zone {
         }
     }
 
+    #[inline]
     fn withheld_cma(&self, flags: &AllocFlags) -> u64 {
         if flags.cma { 0 } else { self.free_of_type(Migratetype::Cma) }
     }
@@ -131,7 +137,7 @@ impl Zone {
     /// Whether some list the request may use holds a block of `order` or more.
     #[inline]
     fn has_block_for(&self, order: Order, flags: &AllocFlags) -> bool {
-        Migratetype::PCP.into_iter().any(|mt| self.has_block(mt, order))
+        Migratetype::PCP.into_iter().fold(0, |orders, mt| orders | self.occupied[mt.index()]) >> order.get() != 0
             || flags.cma && self.has_block(Migratetype::Cma, order)
             || (flags.reserve.highatomic || flags.reserve.oom) && self.has_block(Migratetype::HighAtomic, order)
     }
@@ -160,6 +166,7 @@ impl Zone {
 
 impl AllocFlags {
     /// Whether the highatomic reserve counts as usable for this request.
+    #[inline]
     fn may_use_highatomic(&self, policy: &FramesPolicy) -> bool {
         let Reserve { min_reserve, harder, oom, highatomic } = self.reserve;
         match policy.watermark.reserve_rights {
@@ -170,6 +177,7 @@ impl AllocFlags {
 }
 
 /// The part of `mark` that must stay free for a request with these rights.
+#[inline]
 fn reduced(mark: u64, flags: &AllocFlags, rights: ReserveRights) -> u64 {
     let mut need = mark;
     if flags.reserve.min_reserve {

@@ -52,13 +52,13 @@ counts! {
 pub struct FrameWork {
     /// Zones whose watermark was checked.
     pub zones_checked: u64,
-    /// Blocks handed out by or put on a per-CPU list without touching the zone.
-    pub pcp_hits: u64,
     /// Work under zone locks, but for what a watch has taken ([`Watch::zone_unlocked`](crate::Watch::zone_unlocked)).
     pub locked: ZoneLockWork,
+    /// Blocks handed out by or put on a per-CPU list without touching the zone.
+    pub pcp_hits: u64,
 }
 
 impl FrameWork {
     /// No work.
-    pub const NONE: Self = Self { zones_checked: 0, pcp_hits: 0, locked: ZoneLockWork::NONE };
+    pub const NONE: Self = Self { zones_checked: 0, locked: ZoneLockWork::NONE, pcp_hits: 0 };
 }

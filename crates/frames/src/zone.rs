@@ -257,21 +257,28 @@ impl Zone {
         self.first_list.plus((order.index() * Migratetype::COUNT + mt.index()) as u32)
     }
 
-    /// Accounts `frames` that came onto a free list of `mt`.
+    /// Accounts a block that came onto the free list of `order` and `mt`.
     #[inline]
-    pub(crate) fn add_free(&mut self, mt: Migratetype, frames: u64) {
-        self.free_by_type[mt.index()] += frames;
+    pub(crate) fn count_listed(&mut self, order: Order, mt: Migratetype) {
+        self.areas[order.index()].blocks[mt.index()] += 1;
+        self.occupied[mt.index()] |= 1 << order.get();
+        self.free_by_type[mt.index()] += order.pages().get();
         if mt != Migratetype::Isolate {
-            self.free += frames;
+            self.free += order.pages().get();
         }
     }
 
-    /// Accounts `frames` that left the free lists of `mt`.
+    /// Accounts a block that left the free list of `order` and `mt`.
     #[inline]
-    pub(crate) fn sub_free(&mut self, mt: Migratetype, frames: u64) {
-        self.free_by_type[mt.index()] -= frames;
+    pub(crate) fn count_unlisted(&mut self, order: Order, mt: Migratetype) {
+        let blocks = &mut self.areas[order.index()].blocks[mt.index()];
+        *blocks -= 1;
+        if *blocks == 0 {
+            self.occupied[mt.index()] &= !(1 << order.get());
+        }
+        self.free_by_type[mt.index()] -= order.pages().get();
         if mt != Migratetype::Isolate {
-            self.free -= frames;
+            self.free -= order.pages().get();
         }
     }
 

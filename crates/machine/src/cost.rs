@@ -253,25 +253,45 @@ impl Prices {
 
     /// The price of what was done without a zone or LRU lock. Flushes are those of the CPU itself: who else must flush, the
     /// caller knows.
+    #[inline]
     #[must_use]
     #[rustfmt::skip]
     pub fn of_unlocked(&self, done: &WorkDone<'_>) -> Picos {
         let FrameWork { zones_checked, pcp_hits, locked: _ } = *done.frames;
+        // Without `..`: a kind of work that has no price does not compile.
         let Work {
-            scanned_unlocked, blocks_passed, faults, vma_lookups, pages_cleared, pages_copied, pages_compared, ptes_set, prot_numa, ptes_cleared, page_tables_allocated,
+            faults, vma_lookups, pages_cleared, ptes_set,
+            scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
         } = *done.rest;
-        let unlocked = self.zone_check.times(zones_checked)
-            + self.frame_scan.times(scanned_unlocked + blocks_passed)
+        let of_faults = self.zone_check.times(zones_checked)
             + self.pcp_hit.times(pcp_hits)
             + self.fault.times(faults)
             + self.vma_lookup.times(vma_lookups)
             + self.clear_page.times(pages_cleared)
+            + self.pte_set.times(ptes_set);
+        let others = scanned_unlocked | blocks_passed | pages_copied | pages_compared | prot_numa | ptes_cleared
+            | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | tlb_flushes | pages_uncached
+            | ranges_collapsed | pages_collapsed | parts_collapsed | done.lru.batched;
+        // Most steps are faults: to multiply zeros would cost them more than the rest of their bill.
+        if others == 0 && done.other_nodes.is_empty() { of_faults } else { self.with_others(of_faults, done) }
+    }
+
+    /// The price of work without a lock, that of faults included, which is `of_faults`.
+    #[inline(never)]
+    #[rustfmt::skip]
+    fn with_others(&self, of_faults: Picos, done: &WorkDone<'_>) -> Picos {
+        let Work {
+            scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
+            slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
+            ranges_collapsed, pages_collapsed, parts_collapsed, ..
+        } = *done.rest;
+        let unlocked = of_faults
+            + self.frame_scan.times(scanned_unlocked + blocks_passed)
             + self.copy_page.times(pages_copied)
             // A copy reads as much as it writes.
             + Picos(self.copy_page.0 / 2).times(pages_compared)
-            + self.pte_set.times(ptes_set)
             + self.prot_numa.times(prot_numa)
             + self.pte_clear.times(ptes_cleared)
             + self.page_table.times(page_tables_allocated)

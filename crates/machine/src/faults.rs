@@ -80,12 +80,11 @@ impl Thread {
         if !matches!(step, FaultStep::Hit | FaultStep::Done) {
             return AtOnce::Stopped(Some(step));
         }
-        let bill = self.kernel.bill(0);
         let price = self.first_access(rest.start, pass);
         rest.start += Pages::new(1);
-        match bill.without_locks() {
-            Some(time) if self.kernel.pay_at_once(Class::System, time) => self.pay_user_at_once(price),
-            _ => AtOnce::Owed { bill: Some(bill), user: price },
+        match self.kernel.settle_at_once() {
+            Ok(()) => self.pay_user_at_once(price),
+            Err(bill) => AtOnce::Owed { bill: Some(bill), user: price },
         }
     }
 

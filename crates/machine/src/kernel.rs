@@ -101,11 +101,10 @@ pub(crate) struct Bill {
 }
 
 impl Bill {
-    /// The time, where none of it is under a lock.
-    #[inline]
-    pub(crate) fn without_locks(&self) -> Option<Picos> {
-        let is_locked = self.zone.1 > Picos::ZERO || self.lru.1 > Picos::ZERO || !self.earlier.is_empty();
-        (!is_locked).then_some(self.unlocked)
+    /// The bill of work without a lock.
+    fn of_unlocked(time: Picos) -> Self {
+        let (zone, lru) = ((ZoneId(0), Picos::ZERO), (NodeId(0), Picos::ZERO));
+        Self { earlier: Vec::new(), zone, lru, unlocked: time }
     }
 }
 
@@ -238,8 +237,23 @@ impl Kernel {
         self.pay_bill(due).await;
     }
 
-    /// Bill of the engine's work since the last call.
+    /// Lets the time pass that the engine's work since the last call takes, if none of it is under a lock and nobody else
+    /// could act before it is over; else the bill is to be paid.
     #[inline]
+    pub(crate) fn settle_at_once(&self) -> Result<(), Bill> {
+        let unlocked = {
+            let mut engine = self.engine.borrow_mut();
+            let is_unlocked = !engine.has_worked_under_lock();
+            is_unlocked.then(|| engine.settle_work(|done| self.prices.of_unlocked(&done)))
+        };
+        match unlocked {
+            Some(time) if self.pay_at_once(Class::System, time) => Ok(()),
+            Some(time) => Err(Bill::of_unlocked(time)),
+            None => Err(self.bill(0)),
+        }
+    }
+
+    /// Bill of the engine's work since the last call.
     pub(crate) fn bill(&self, others: u64) -> Bill {
         self.engine.borrow_mut().settle_work(|done| {
             let prices = &self.prices;

@@ -25,7 +25,7 @@ use crate::tags::Tags;
 use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::wakeups::Wakeups;
-use crate::work::{Work, WorkDone};
+use crate::work::{LruLockWork, Work, WorkDone};
 
 /// Memory of one machine: the frames, and the layers above them: who uses frames, who gets them back, who makes blocks of them.
 #[derive(Clone)]
@@ -130,6 +130,18 @@ impl<T: Tracer> Mm<T> {
     /// Work of the layers above the allocator without an LRU lock since it was last taken, and takes all.
     pub fn take_work(&mut self) -> Work {
         self.settle_work(|done| *done.rest)
+    }
+
+    /// Whether work under a zone or LRU lock was done since it was last taken.
+    #[inline]
+    #[must_use]
+    pub fn has_worked_under_lock(&self) -> bool {
+        let (frames, (_, lru, other_nodes)) = (&self.phys.frames, self.pages.lru.lock.done());
+        let other_zones = frames.watch().earlier_locks.all();
+        frames.work().locked.sections > 0
+            || *lru != LruLockWork::NONE
+            || !other_zones.is_empty()
+            || !other_nodes.is_empty()
     }
 
     /// Lends the work done since it was last taken, apart by lock, and takes it.

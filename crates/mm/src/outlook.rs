@@ -57,17 +57,23 @@ struct Tally {
     evacuable: u64,
     /// Free pages of pageblocks in use.
     room: u64,
+    /// Movable, with something that cannot be moved.
+    polluted: u64,
+    /// Pages in them that cannot be moved.
+    polluting: u64,
 }
 
 impl Tally {
+    /// Without a branch: a large machine has half a million pageblocks, each unlike the one before.
     fn count(&mut self, block: &Pageblock) {
-        let is_free = u64::from(block.free) == PAGEBLOCK_PAGES.get();
-        if !is_free {
-            self.room += u64::from(block.free);
-        }
-        self.whole += u64::from(block.absent == 0);
+        let (is_whole, is_free) = (block.absent == 0, u64::from(block.free) == PAGEBLOCK_PAGES.get());
+        let is_polluted = (block.migratetype == Migratetype::Movable) & (block.immovable > 0) & is_whole;
+        self.whole += u64::from(is_whole);
         self.free += u64::from(is_free);
-        self.evacuable += u64::from(block.is_evacuable() && !is_free);
+        self.evacuable += u64::from(block.is_evacuable() & !is_free);
+        self.room += u64::from(block.free) * u64::from(!is_free);
+        self.polluted += u64::from(is_polluted);
+        self.polluting += u64::from(block.immovable) * u64::from(is_polluted);
     }
 
     /// Emptying a block fills up as many pages elsewhere as it holds, and takes its own free pages out of the room: a whole
@@ -87,15 +93,13 @@ impl UsedPages {
             fragmentation_score: phys.fragmentation_score(),
             ..HugeOutlook::default()
         };
-        for block in phys.frames.blocks() {
-            let Some(tally) = tallies.get_mut(block.zone.index()) else { continue };
-            tally.count(block);
-            if block.migratetype == Migratetype::Movable && block.immovable > 0 && block.absent == 0 {
-                outlook.polluted_blocks += 1;
-                outlook.polluting_pages += u64::from(block.immovable);
-            }
+        for blocks in phys.frames.blocks().chunk_by(|one, next| one.zone == next.zone) {
+            let Some(tally) = tallies.get_mut(blocks[0].zone.index()) else { continue };
+            blocks.iter().for_each(|block| tally.count(block));
         }
         for tally in &tallies {
+            outlook.polluted_blocks += tally.polluted;
+            outlook.polluting_pages += tally.polluting;
             outlook.free += tally.free;
             outlook.recoverable += tally.recoverable();
             outlook.lost += tally.whole - tally.free - tally.recoverable();

@@ -89,9 +89,9 @@ fn render_counters<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, zone: &Zone) -> 
     Ok(())
 }
 
-fn render_pagesets(out: &mut impl Write, pcps: &[Pcp]) -> Result {
+fn render_pagesets<'a>(out: &mut impl Write, pcps: impl Iterator<Item = &'a Pcp>) -> Result {
     writeln!(out, "  pagesets")?;
-    for (cpu, pcp) in pcps.iter().enumerate() {
+    for (cpu, pcp) in pcps.enumerate() {
         writeln!(out, "    cpu: {cpu}")?;
         for (name, pages) in [("count:", pcp.count()), ("high:", pcp.high()), ("batch:", pcp.batch())] {
             writeln!(out, "              {name:<8} {pages}")?;

@@ -105,7 +105,7 @@ fn check_place(mm: &Mm<Vec<Event>>, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Di
 /// Checks that the CPU's lists exceed their size by at most one block after `pfn` was freed to them.
 fn check_cache_size(mm: &Mm<Vec<Event>>, pfn: Pfn, cpu: usize) -> Result<(), Difference> {
     let zone = mm.frames().zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
-    let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frames().frame(pfn), mm.frames().pcps(zone.id()).get(cpu)) else {
+    let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frames().frame(pfn), mm.frames().pcp(zone.id(), cpu)) else {
         return Ok(());
     };
     let largest = match mm.policy().frames.pcp.lists {

@@ -255,7 +255,7 @@ impl Pair {
         agree!(engine.boost(), oracle.boost, "{kind} boost");
         agree!(engine.lowmem_reserve(), oracle.lowmem_reserve, "{kind} lowmem reserve");
         agree!(engine.reserved_highatomic(), oracle.reserved_highatomic, "{kind} reserved highatomic");
-        for (cpu, (pcp, cache)) in self.mm.frames().pcps(engine.id()).iter().zip(&oracle.caches).enumerate() {
+        for (cpu, (pcp, cache)) in self.mm.frames().pcps(engine.id()).zip(&oracle.caches).enumerate() {
             agree!((pcp.batch(), pcp.high()), (cache.batch, cache.high), "{kind} cpu {cpu} batch and high");
             agree!(pcp.count(), self.oracle.cached(z, cpu), "{kind} cpu {cpu} count");
         }

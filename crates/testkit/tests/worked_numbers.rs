@@ -92,7 +92,7 @@ fn per_cpu_lists_of_the_reference_machine() {
             .zones()
             .iter()
             .map(|zone| {
-                let pcp = mm.frames().pcps(zone.id())[0];
+                let pcp = *mm.frames().pcp(zone.id(), 0).expect("a CPU");
                 (pcp.batch(), pcp.high())
             })
             .collect::<Vec<_>>()

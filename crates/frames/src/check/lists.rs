@@ -60,7 +60,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     pub(super) fn check_pcps(&self, zone: &Zone, tally: &Tally) -> Verdict {
         let lists = self.policy.pcp.lists;
         let mut total = 0;
-        for (cpu, pcp) in self.pcps(zone.id).iter().enumerate() {
+        for (cpu, pcp) in self.pcps(zone.id).enumerate() {
             let mut count = 0;
             for n in 0..lists.count() {
                 for idx in self.table.iter(pcp.list(n)) {

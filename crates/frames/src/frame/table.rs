@@ -53,8 +53,17 @@ impl<S: Storage> FrameTable<S> {
     /// The position of a frame; `None` outside the table.
     #[inline]
     pub fn idx(&self, pfn: Pfn) -> Option<Idx> {
-        let at = pfn.get().checked_sub(self.base.get())?;
+        // Below the base it wraps around to far behind the end.
+        let at = pfn.get().wrapping_sub(self.base.get());
         (at < self.words.len() as u64).then_some(Idx(at as u32))
+    }
+
+    /// The position and the word of a frame; `None` outside the table.
+    #[inline]
+    pub(crate) fn find(&self, pfn: Pfn) -> Option<(Idx, Word)> {
+        let at = pfn.get().wrapping_sub(self.base.get());
+        let word = *self.words.get(usize::try_from(at).ok()?)?;
+        Some((Idx(at as u32), word))
     }
 
     /// The frame at a position.
@@ -141,14 +150,14 @@ impl<S: Storage> FrameTable<S> {
     }
 
     /// Puts a frame that is on no list at the head of one.
-    #[inline]
+    #[inline(always)]
     pub fn push_head(&mut self, list: Idx, idx: Idx) {
         let next = self.links[list.at()].next;
         self.insert(list, idx, next);
     }
 
     /// Puts a frame that is on no list at the tail of one.
-    #[inline]
+    #[inline(always)]
     pub fn push_tail(&mut self, list: Idx, idx: Idx) {
         let prev = self.links[list.at()].prev;
         self.insert(prev, idx, list);
@@ -160,44 +169,56 @@ impl<S: Storage> FrameTable<S> {
         self.insert(prev, idx, next);
     }
 
-    #[inline]
+    /// Puts a frame that is on no list at the head or at the tail of one. Which end it is takes no branch: often nobody can guess.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, list: Idx, idx: Idx, at_tail: bool) {
+        let Link { next, prev } = self.links[list.at()];
+        let (prev, next) = if at_tail { (prev, list) } else { (list, next) };
+        self.insert(prev, idx, next);
+    }
+
+    #[inline(always)]
     fn insert(&mut self, prev: Idx, idx: Idx, next: Idx) {
-        self.links[idx.at()] = Link { next, prev };
-        self.links[prev.at()].next = idx;
-        self.links[next.at()].prev = idx;
+        let links = &mut *self.links;
+        links[idx.at()] = Link { next, prev };
+        links[prev.at()].next = idx;
+        links[next.at()].prev = idx;
     }
 
     /// Takes a frame off the list that it is on.
-    #[inline]
+    #[inline(always)]
     pub fn unlink(&mut self, idx: Idx) {
-        let Link { next, prev } = self.links[idx.at()];
-        self.links[prev.at()].next = next;
-        self.links[next.at()].prev = prev;
+        let links = &mut *self.links;
+        let Link { next, prev } = links[idx.at()];
+        links[prev.at()].next = next;
+        links[next.at()].prev = prev;
     }
 
     /// Takes the first frame off the list.
-    #[inline]
+    #[inline(always)]
     pub fn pop_head(&mut self, list: Idx) -> Option<Idx> {
-        let first = self.links[list.at()].next;
+        let links = &mut *self.links;
+        let first = links[list.at()].next;
         if first == list {
             return None;
         }
-        let next = self.links[first.at()].next;
-        self.links[list.at()].next = next;
-        self.links[next.at()].prev = list;
+        let next = links[first.at()].next;
+        links[list.at()].next = next;
+        links[next.at()].prev = list;
         Some(first)
     }
 
     /// Takes the last frame off the list.
     #[inline]
     pub fn pop_tail(&mut self, list: Idx) -> Option<Idx> {
-        let last = self.links[list.at()].prev;
+        let links = &mut *self.links;
+        let last = links[list.at()].prev;
         if last == list {
             return None;
         }
-        let prev = self.links[last.at()].prev;
-        self.links[list.at()].prev = prev;
-        self.links[prev.at()].next = list;
+        let prev = links[last.at()].prev;
+        links[list.at()].prev = prev;
+        links[prev.at()].next = list;
         Some(last)
     }
 

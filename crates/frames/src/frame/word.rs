@@ -132,15 +132,28 @@ impl Word {
         self.0 & flag.bits() != 0
     }
 
-    /// Whether the block may be freed: nobody pins, isolates or owns it.
+    /// Whether a live allocation starts here that may be freed: nobody pins, isolates or owns it.
+    #[inline]
     pub const fn can_free(self) -> bool {
-        self.0 & (Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Owned as u32) == 0
+        self.0 & (STATE | Flag::Pinned as u32 | Flag::Isolated as u32 | Flag::Owned as u32) == ALLOCATED
     }
 
     /// This word for a block of a single frame.
     #[must_use]
     pub const fn single(self) -> Self {
         Self(self.0 & !ORDER)
+    }
+
+    /// This word of a single frame for a block of `order`.
+    #[inline]
+    pub(crate) const fn of_order(self, order: Order) -> Self {
+        Self(self.0 | (order.get() as u32) << ORDER_SHIFT)
+    }
+
+    /// Whether a block that starts here has a single frame; meaningless for tails, holes and reserved frames.
+    #[inline]
+    pub const fn is_single(self) -> bool {
+        self.0 & ORDER == 0
     }
 
     /// Whether this is a frame of a block of several, the first or another one.

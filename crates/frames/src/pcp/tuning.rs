@@ -9,7 +9,7 @@ use order9_units::{Order, ZoneKind};
 use super::Pcp;
 use crate::Frames;
 use crate::gfp::{AllocFlags, Mark};
-use crate::policy::{PcpHigh, PcpLists};
+use crate::policy::{FramesPolicy, PcpHigh, PcpLists};
 use crate::request::Search;
 use crate::storage::Storage;
 use crate::watch::Watch;
@@ -125,6 +125,12 @@ impl Zone {
         self.below_high || self.reclaim_active
     }
 
+    /// Whether a request has to find out if the zone is below its high mark.
+    #[inline]
+    pub(crate) fn may_be_below_high(&self, policy: &FramesPolicy) -> bool {
+        policy.pcp.high == PcpHigh::AutoTuned && !self.below_high
+    }
+
     fn need_of_lists(&self) -> Need {
         match () {
             () if self.reclaim_active => Need::Reclaim,
@@ -164,7 +170,7 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     /// Notes that a request has found the zone below its high mark, for lists that follow the load.
     #[inline]
     pub(crate) fn note_below_high(&mut self, search: &Search, id: ZoneId, flags: &AllocFlags) {
-        if self.policy.pcp.high == PcpHigh::AutoTuned && !self.zones[id.index()].below_high {
+        if self.zones[id.index()].may_be_below_high(&self.policy) {
             self.find_below_high(search, id, flags);
         }
     }

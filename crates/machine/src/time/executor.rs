@@ -55,6 +55,13 @@ impl Shared {
         result
     }
 
+    /// Lets `f` look at the world but for its time and accounts, which may be behind.
+    #[inline]
+    pub(crate) fn look<R>(&self, f: impl FnOnce(&World) -> R) -> R {
+        f(&self.world.borrow())
+    }
+
+    #[inline]
     pub(crate) fn now(&self) -> Nanos {
         self.now.get()
     }
@@ -81,7 +88,7 @@ impl Shared {
 
     /// Whether the running task has to wait for the operation it started.
     pub(crate) fn is_parked(&self) -> bool {
-        self.world.borrow().parked
+        self.look(|world| world.parked)
     }
 
     pub(crate) fn keep(&self, task: TaskId, future: Boxed) {

@@ -142,9 +142,10 @@ impl Handle {
     }
 
     /// Whether a task other than the running one holds `lock`, in either mode, or waits for it.
+    #[inline]
     #[must_use]
     pub fn is_busy(&self, lock: LockId) -> bool {
-        self.0.with(|world| world.lock_ref(lock).is_busy_for(world.current))
+        self.0.look(|world| world.lock_ref(lock).is_busy_for(world.current))
     }
 
     /// The task whose code runs; `None` in set-up code and alarms.

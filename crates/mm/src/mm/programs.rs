@@ -225,6 +225,7 @@ impl<T: Tracer> Mm<T> {
 
     /// Accesses a page with allocations straight from the fast path. Where one fails, that is what the fault needs: the
     /// slow path's turn.
+    #[inline]
     pub fn touch(&mut self, task: impl Into<SpaceTask>, addr: VirtAddr, access: Access, cpu: usize) -> FaultStep {
         self.pages.touch(task, addr, access, cpu, &mut self.phys)
     }

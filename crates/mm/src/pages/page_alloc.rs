@@ -15,8 +15,21 @@ use crate::thp::HugeMemory;
 use crate::trace::Tracer;
 
 impl UsedPages {
-    /// The fast path: one walk against the low watermark.
+    /// The fast path: at once, or else by one walk against the low watermark.
+    #[inline]
     pub(crate) fn alloc_fast(&self, request: &Request, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
+        if !request.gfp.has(Gfp::WRITE)
+            && !phys.reclaims_nodes()
+            && let Some(page) = phys.frames.alloc_at_once(request)
+        {
+            self.huge_page_taken(request.order, page, phys);
+            phys.frames.trace_alloc(request, Some(page));
+            return Ok(page);
+        }
+        self.alloc_by_walk(request, phys)
+    }
+
+    fn alloc_by_walk(&self, request: &Request, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
         let mut search = phys.frames.search_for(request)?;
         if request.gfp.has(Gfp::WRITE) {
             search.passes_over = self.nodes_too_dirty(phys);
@@ -38,9 +51,10 @@ impl UsedPages {
         self.answer(&search, flags, phys)
     }
 
+    #[inline]
     fn answer(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
         let page = self.get_page_from_freelist(search, flags, phys);
-        phys.frames.trace_alloc(search, page);
+        phys.frames.trace_alloc(&search.request, page);
         page.ok_or(AllocError::NoneAboveWatermark)
     }
 
@@ -64,10 +78,16 @@ impl UsedPages {
             self.wake_for_boosts(phys);
         }
         phys.frames.extend_reserve(search, flags, page);
-        if search.request.order == Order::PAGEBLOCK
-            && let Some(page) = page
-        {
-            self.huge.wake_to_fill_reserve(phys.frames.zone_around(phys.frames.at(page)), search.request.order, phys);
+        if let Some(page) = page {
+            self.huge_page_taken(search.request.order, page, phys);
+        }
+    }
+
+    /// A block has been taken: who keeps huge pages ready is woken if it is one.
+    #[inline]
+    fn huge_page_taken(&self, order: Order, page: Pfn, phys: &mut PhysMem<impl Tracer>) {
+        if order == Order::PAGEBLOCK {
+            self.huge.wake_to_fill_reserve(phys.frames.zone_around(phys.frames.at(page)), order, phys);
         }
     }
 

@@ -360,7 +360,7 @@ fn lowmem_reserves_follow_their_ratios() {
 fn per_cpu_lists_hold_a_fraction_of_their_zone() {
     let mut mm = boot(all_settings());
     let setting = "vm.percpu_pagelist_high_fraction";
-    let high = |mm: &Mm| mm.frames().pcps(mm.frames().zones()[1].id())[0].high();
+    let high = |mm: &Mm| mm.frames().pcp(mm.frames().zones()[1].id(), 0).expect("a CPU").high();
     let before = high(&mm);
     write(&mut mm, setting, "100");
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
@@ -368,7 +368,7 @@ fn per_cpu_lists_hold_a_fraction_of_their_zone() {
     assert_eq!(high(&mm), (3 << 16) / 100 / 2);
     assert!(sysctl::write(&mut mm, setting, "7").is_err(), "more than an eighth of a zone");
     write(&mut mm, setting, "1000000");
-    assert_eq!(high(&mm), 4 * mm.frames().pcps(mm.frames().zones()[1].id())[0].batch());
+    assert_eq!(high(&mm), 4 * mm.frames().pcp(mm.frames().zones()[1].id(), 0).expect("a CPU").batch());
     write(&mut mm, "vm.watermark_scale_factor", "10");
     write(&mut mm, setting, "0");
     assert_eq!(high(&mm), before);

@@ -49,7 +49,7 @@ impl Carver {
             pcps: self.table(sizes.pcps(), Pcp::NONE),
             cpus: self.table(sizes.cpus, NodeId(0)),
             distances: self.table(sizes.nodes * sizes.nodes, 0),
-            zonelists: self.table(sizes.nodes, Zonelists::default()),
+            zonelists: self.table(sizes.nodes, Zonelists::EMPTY),
             zonelist_entries: self.table(sizes.zonelist_entries(), ZoneRef::NONE),
             numa: self.table(sizes.nodes, NumaCounters::default()),
             index: None,

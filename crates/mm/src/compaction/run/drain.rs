@@ -34,7 +34,7 @@ impl<T: Tracer> PhysMem<T> {
     }
 
     fn drain_local(&mut self, zone: ZoneId, cpu: usize) {
-        let is_filled = self.frames.pcps(zone).get(cpu).is_some_and(|pcp| pcp.count() > 0);
+        let is_filled = self.frames.pcp(zone, cpu).is_some_and(|pcp| pcp.count() > 0);
         if is_filled {
             self.frames.drain_pcp(zone, cpu, u64::MAX);
         }

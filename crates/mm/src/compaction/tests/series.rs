@@ -293,7 +293,7 @@ fn what_a_drain_of_per_cpu_lists_makes_is_captured_too() {
     frames.extend([F::Page; 24 * 512]);
     let world = World::new(classic_with(|rules| rules.capture = true), &frames);
     assert!(
-        world.mm.borrow().phys.frames.pcps(order9_frames::ZoneId(0))[CPU].high() > 0,
+        world.mm.borrow().phys.frames.pcp(order9_frames::ZoneId(0), CPU).expect("a CPU").high() > 0,
         "the zone is large enough for per-CPU lists"
     );
     let compacted = world.compact_huge(CompactPriority::Async);

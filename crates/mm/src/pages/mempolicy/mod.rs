@@ -54,7 +54,7 @@ pub struct Mempolicies {
     /// By number, from 1 on. They stay: a machine has few different ones.
     known: Vec<Mempolicy>,
     /// A task has a policy or a cpuset, or had one: faults have to look.
-    in_use: bool,
+    pub(crate) in_use: bool,
     files: BTreeMap<FileId, FilePolicies>,
     weights: Weights,
 }

@@ -3,9 +3,9 @@
 //! Key types: [`FileId`], [`File`] (what is in memory of one), [`FileTable`] (all of them). A file costs 16 bytes for good;
 //! a [`File`] lives while something of it is in memory: pages, shadows, mappings, data or an inode to be written.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::ops::Bound;
+use core::ops::{Bound, Range};
 
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages};
@@ -42,8 +42,8 @@ pub struct File {
     pub(super) dirtied_when: Nanos,
     /// Neighbours in the queue of dirty files, by position; both are the file's own outside it.
     pub(super) queue: QueueLink,
-    /// Start of every mapping of the file.
-    pub(crate) mapped_by: BTreeSet<Mapping>,
+    /// Every mapping of the file, by its start, with the places of the file that it shows.
+    pub(crate) mapped_by: BTreeMap<Mapping, Range<u64>>,
 }
 
 const _: () = assert!(size_of::<File>() <= 96, "machines have millions of small files");
@@ -94,7 +94,7 @@ impl File {
     /// The mapping of the file after `last`, or the first one, in the order of [`File::mapped_by`].
     pub(crate) fn next_mapping(&self, last: Option<Mapping>) -> Option<Mapping> {
         let from = last.map_or(Bound::Unbounded, Bound::Excluded);
-        self.mapped_by.range((from, Bound::Unbounded)).next().copied()
+        self.mapped_by.range((from, Bound::Unbounded)).next().map(|(&start, _)| start)
     }
 
     /// Every page: place, frame and number of mappings.

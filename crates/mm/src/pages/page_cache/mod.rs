@@ -12,6 +12,7 @@
 //! Behaviour and sources: docs/page-cache.md.
 
 mod check;
+mod chunks;
 mod dirty;
 mod evict;
 mod file;

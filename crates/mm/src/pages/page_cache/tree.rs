@@ -7,35 +7,18 @@
 //! hold eight bytes for each: a page with the number of its mappings, or a shadow. Bits tell which, and which are dirty.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::ops::Bound;
 
 use super::Shadow;
+use super::chunks::{CHUNK, Chunk, Chunks, Slot};
 use order9_frames::Idx;
 
-pub(crate) const CHUNK: u64 = u64::BITS as u64;
-
-#[derive(Clone, Copy, Default)]
-pub(super) struct Slot {
-    /// The frame of a page, or a shadow.
-    value: u32,
-    mappings: u32,
-}
-
-/// 64 places of a file, the first at a multiple of 64.
-#[derive(Clone)]
-struct Chunk {
-    present: u64,
-    /// Pages that are dirty.
-    dirty: u64,
-    shadows: u64,
-    /// When reclaim took its last page: a number from the list of such chunks.
-    emptied: u64,
-    slots: [Slot; CHUNK as usize],
-}
-
+/// The chunks of a file of several pages.
 #[derive(Clone, Default)]
-pub(super) struct Chunks {
-    by_number: BTreeMap<u64, Box<Chunk>>,
+pub(super) struct Many {
+    chunks: Chunks,
     /// Numbers of chunks with dirty pages.
     dirty: BTreeSet<u64>,
 }
@@ -50,7 +33,7 @@ pub(super) enum PageTree {
         slot: Slot,
         state: One,
     },
-    Many(Box<Chunks>),
+    Many(Box<Many>),
 }
 
 const _: () = assert!(size_of::<PageTree>() <= 24, "machines have millions of small files");
@@ -87,23 +70,6 @@ const fn within(number: u64, from: u64, end: u64) -> u64 {
     low & high
 }
 
-impl Chunk {
-    const EMPTY: Self =
-        Self { present: 0, dirty: 0, shadows: 0, emptied: 0, slots: [Slot { value: 0, mappings: 0 }; 64] };
-
-    fn page(&self, number: u64, bits: u64) -> Option<(u64, Idx)> {
-        let bits = self.present & bits;
-        let at = bits.trailing_zeros();
-        (bits != 0).then(|| (number * CHUNK + u64::from(at), Idx(self.slots[at as usize].value)))
-    }
-}
-
-impl Chunks {
-    fn chunk(&mut self, number: u64) -> &mut Chunk {
-        self.by_number.entry(number).or_insert_with(|| Box::new(Chunk::EMPTY))
-    }
-}
-
 impl PageTree {
     pub(super) const fn is_empty(&self) -> bool {
         matches!(self, Self::Empty)
@@ -126,9 +92,9 @@ impl PageTree {
         match self {
             Self::Empty => None,
             Self::One { index: only, slot, state } => (*only == index && *state != One::Shadow).then_some(*slot),
-            Self::Many(chunks) => {
+            Self::Many(many) => {
                 let (number, at) = place(index);
-                let chunk = chunks.by_number.get(&number)?;
+                let chunk = many.chunks.get(number)?;
                 (chunk.present >> at & 1 != 0).then(|| chunk.slots[at])
             }
         }
@@ -138,9 +104,9 @@ impl PageTree {
     pub(super) fn count_mapping(&mut self, index: u64, change: fn(u32, u32) -> u32) -> u32 {
         let slot = match self {
             Self::One { index: only, slot, .. } if *only == index => Some(slot),
-            Self::Many(chunks) => {
+            Self::Many(many) => {
                 let (number, at) = place(index);
-                chunks.by_number.get_mut(&number).map(|chunk| &mut chunk.slots[at])
+                many.chunks.get_mut(number).map(|chunk| &mut chunk.slots[at])
             }
             _ => None,
         };
@@ -152,7 +118,7 @@ impl PageTree {
     /// Puts a clean page where there is none; returns the shadow that was there.
     pub(super) fn insert(&mut self, index: u64, idx: Idx) -> Option<Shadow> {
         let slot = Slot { value: idx.0, mappings: 0 };
-        let chunks = match self {
+        let many = match self {
             Self::Empty => {
                 *self = Self::One { index, slot, state: One::Clean };
                 return None;
@@ -168,10 +134,10 @@ impl PageTree {
                 *self = Self::Many(Box::default());
                 self.put_only(index, slot, state)
             }
-            Self::Many(chunks) => chunks,
+            Self::Many(many) => many,
         };
         let (number, at) = place(index);
-        let chunk = chunks.chunk(number);
+        let chunk = many.chunks.ensure(number);
         assert!(chunk.present >> at & 1 == 0, "page {index} of a file is added twice");
         let had_shadow = chunk.shadows >> at & 1 != 0;
         chunk.present |= 1 << at;
@@ -181,10 +147,10 @@ impl PageTree {
     }
 
     /// Puts what was the only place of the file into its chunks.
-    fn put_only(&mut self, index: u64, slot: Slot, state: One) -> &mut Chunks {
-        let Self::Many(chunks) = self else { unreachable!("it has chunks now") };
+    fn put_only(&mut self, index: u64, slot: Slot, state: One) -> &mut Many {
+        let Self::Many(many) = self else { unreachable!("it has chunks now") };
         let (number, at) = place(index);
-        let chunk = chunks.chunk(number);
+        let chunk = many.chunks.ensure(number);
         chunk.slots[at] = slot;
         match state {
             One::Shadow => chunk.shadows |= 1 << at,
@@ -192,18 +158,18 @@ impl PageTree {
         }
         if state == One::Dirty {
             chunk.dirty |= 1 << at;
-            chunks.dirty.insert(number);
+            many.dirty.insert(number);
         }
-        chunks
+        many
     }
 
     /// Puts another frame in the place of a page that stays what it is.
     pub(super) fn replace(&mut self, index: u64, idx: Idx) {
         let slot = match self {
             Self::One { index: only, slot, state } if *only == index && *state != One::Shadow => Some(slot),
-            Self::Many(chunks) => {
+            Self::Many(many) => {
                 let (number, at) = place(index);
-                let chunk = chunks.by_number.get_mut(&number).filter(|chunk| chunk.present >> at & 1 != 0);
+                let chunk = many.chunks.get_mut(number).filter(|chunk| chunk.present >> at & 1 != 0);
                 chunk.map(|chunk| &mut chunk.slots[at])
             }
             _ => None,
@@ -220,19 +186,15 @@ impl PageTree {
             Self::Empty => unreachable!("a page was found there"),
             Self::One { slot, state, .. } if shadow.is_some() => (*slot, *state) = (left, One::Shadow),
             Self::One { .. } => *self = Self::Empty,
-            Self::Many(chunks) => {
+            Self::Many(many) => {
                 let (number, at) = place(index);
-                let chunk = chunks.chunk(number);
+                let chunk = many.chunks.ensure(number);
                 assert!(chunk.dirty >> at & 1 == 0, "page {index} is taken out of its file while dirty");
                 chunk.present &= !(1 << at);
                 chunk.shadows |= u64::from(shadow.is_some()) << at;
                 chunk.slots[at] = left;
-                if chunk.present | chunk.shadows == 0 {
-                    chunks.by_number.remove(&number);
-                }
-                if chunks.by_number.is_empty() {
-                    *self = Self::Empty;
-                }
+                many.chunks.drop_if_empty(number);
+                self.collapse();
             }
         }
         Idx(slot.value)
@@ -240,20 +202,27 @@ impl PageTree {
 
     /// Notes that the chunk of `index`, if there is one, has shadows alone since `now`; says which it is.
     pub(super) fn note_emptied(&mut self, index: u64, now: u64) -> Option<u64> {
-        let Self::Many(chunks) = self else { return None };
+        let Self::Many(many) = self else { return None };
         let number = place(index).0;
-        let chunk = chunks.by_number.get_mut(&number).filter(|chunk| chunk.present == 0)?;
+        let chunk = many.chunks.get_mut(number).filter(|chunk| chunk.present == 0)?;
         chunk.emptied = now;
         Some(number)
     }
 
     /// Drops a chunk that has had shadows alone since `when`.
     pub(super) fn drop_emptied(&mut self, number: u64, when: u64) {
-        let Self::Many(chunks) = self else { return };
-        if chunks.by_number.get(&number).is_some_and(|chunk| chunk.present == 0 && chunk.emptied == when) {
-            chunks.by_number.remove(&number);
+        let Self::Many(many) = self else { return };
+        if many.chunks.get(number).is_some_and(|chunk| chunk.present == 0 && chunk.emptied == when) {
+            many.chunks.remove(number);
         }
-        if chunks.by_number.is_empty() {
+        self.collapse();
+    }
+
+    /// Keeps no chunks where none holds anything.
+    fn collapse(&mut self) {
+        if let Self::Many(many) = self
+            && many.chunks.is_empty()
+        {
             *self = Self::Empty;
         }
     }
@@ -262,14 +231,13 @@ impl PageTree {
     pub(super) fn drop_shadows(&mut self, index: u64) {
         match self {
             Self::One { index: only, state: One::Shadow, .. } if *only >= index => *self = Self::Empty,
-            Self::Many(chunks) => {
-                for (&number, chunk) in chunks.by_number.range_mut(place(index).0..) {
-                    chunk.shadows &= !within(number, index, u64::MAX);
+            Self::Many(many) => {
+                let numbers: Vec<u64> = many.chunks.range(place(index).0..).map(|chunk| chunk.number).collect();
+                for number in numbers {
+                    many.chunks.ensure(number).shadows &= !within(number, index, u64::MAX);
+                    many.chunks.drop_if_empty(number);
                 }
-                chunks.by_number.retain(|_, chunk| chunk.present | chunk.shadows != 0);
-                if chunks.by_number.is_empty() {
-                    *self = Self::Empty;
-                }
+                self.collapse();
             }
             _ => {}
         }
@@ -283,12 +251,12 @@ impl PageTree {
     /// The first place of `[from, end)` where reclaim left something.
     pub(super) fn first_shadow(&self, from: u64, end: u64) -> Option<(u64, Shadow)> {
         match self {
-            Self::Many(chunks) if from < end => {
-                let mut chunks = chunks.by_number.range(place(from).0..=place(end - 1).0);
-                chunks.find_map(|(&number, chunk)| {
-                    let bits = chunk.shadows & within(number, from, end);
+            Self::Many(many) if from < end => {
+                let mut chunks = many.chunks.range(place(from).0..=place(end - 1).0);
+                chunks.find_map(|chunk| {
+                    let bits = chunk.shadows & within(chunk.number, from, end);
                     let at = bits.trailing_zeros();
-                    (bits != 0).then(|| (number * CHUNK + u64::from(at), Shadow(chunk.slots[at as usize].value)))
+                    (bits != 0).then(|| (chunk.number * CHUNK + u64::from(at), Shadow(chunk.slots[at as usize].value)))
                 })
             }
             &Self::One { index, slot, state: One::Shadow } => {
@@ -302,16 +270,12 @@ impl PageTree {
     pub(super) fn forget_shadow(&mut self, index: u64) {
         match self {
             Self::One { index: only, state: One::Shadow, .. } if *only == index => *self = Self::Empty,
-            Self::Many(chunks) => {
+            Self::Many(many) => {
                 let (number, at) = place(index);
-                let Some(chunk) = chunks.by_number.get_mut(&number) else { return };
+                let Some(chunk) = many.chunks.get_mut(number) else { return };
                 chunk.shadows &= !(1 << at);
-                if chunk.present | chunk.shadows == 0 {
-                    chunks.by_number.remove(&number);
-                }
-                if chunks.by_number.is_empty() {
-                    *self = Self::Empty;
-                }
+                many.chunks.drop_if_empty(number);
+                self.collapse();
             }
             _ => {}
         }
@@ -320,9 +284,11 @@ impl PageTree {
     /// The first page of `[from, end)`.
     pub(super) fn first_page(&self, from: u64, end: u64) -> Option<(u64, Idx)> {
         match self {
-            Self::Many(chunks) if from < end => {
-                let mut chunks = chunks.by_number.range(place(from).0..=place(end - 1).0);
-                chunks.find_map(|(&number, chunk)| chunk.page(number, within(number, from, end)))
+            Self::Many(many) if from < end => {
+                let page = |chunk: &Chunk| chunk.page(within(chunk.number, from, end));
+                let (first, last) = (place(from).0, place(end - 1).0);
+                let behind = (Bound::Excluded(first), Bound::Included(last));
+                many.chunks.get(first).and_then(page).or_else(|| many.chunks.range(behind).find_map(page))
             }
             &Self::One { index, slot, state } => {
                 let found = (from..end).contains(&index) && state != One::Shadow;
@@ -339,16 +305,16 @@ impl PageTree {
                 let new = if dirty { One::Dirty } else { One::Clean };
                 core::mem::replace(state, new) != new
             }
-            Self::Many(chunks) => {
+            Self::Many(many) => {
                 let (number, at) = place(index);
-                let chunk = chunks.chunk(number);
+                let chunk = many.chunks.ensure(number);
                 assert!(chunk.present >> at & 1 != 0, "page {index} is in its file");
                 let before = chunk.dirty;
                 chunk.dirty = before & !(1 << at) | u64::from(dirty) << at;
                 let after = chunk.dirty;
                 match (before, after) {
-                    (0, 1..) => drop(chunks.dirty.insert(number)),
-                    (1.., 0) => drop(chunks.dirty.remove(&number)),
+                    (0, 1..) => drop(many.dirty.insert(number)),
+                    (1.., 0) => drop(many.dirty.remove(&number)),
                     _ => {}
                 }
                 before != after
@@ -361,9 +327,9 @@ impl PageTree {
     pub(super) fn next_dirty(&self, from: u64) -> Option<(u64, Idx)> {
         match self {
             &Self::One { index, slot, state: One::Dirty } => (index >= from).then_some((index, Idx(slot.value))),
-            Self::Many(chunks) => chunks.dirty.range(place(from).0..).find_map(|&number| {
-                let chunk = &chunks.by_number[&number];
-                chunk.page(number, chunk.dirty & within(number, from, u64::MAX))
+            Self::Many(many) => many.dirty.range(place(from).0..).find_map(|&number| {
+                let chunk = many.chunks.get(number)?;
+                chunk.page(chunk.dirty & within(number, from, u64::MAX))
             }),
             _ => None,
         }
@@ -378,13 +344,13 @@ impl PageTree {
             _ => None,
         };
         let chunks = match self {
-            Self::Many(chunks) => Some(&chunks.by_number),
+            Self::Many(many) => Some(many.chunks.range(..)),
             _ => None,
         };
-        only.into_iter().chain(chunks.into_iter().flatten().flat_map(|(&number, chunk)| {
+        only.into_iter().chain(chunks.into_iter().flatten().flat_map(|chunk| {
             (0..CHUNK).filter(|at| chunk.present >> at & 1 != 0).map(move |at| {
                 let Slot { value, mappings } = chunk.slots[at as usize];
-                (number * CHUNK + at, Idx(value), mappings, chunk.dirty >> at & 1 != 0)
+                (chunk.number * CHUNK + at, Idx(value), mappings, chunk.dirty >> at & 1 != 0)
             })
         }))
     }

@@ -48,7 +48,7 @@ fn a_call_frees_objects_in_order_and_counts_the_frames_that_came_with_them() {
     let mut mm = with_files(2_100);
     let (before, free) = (
         mm.pages.slab.slab_levels(NODE).reclaimable,
-        mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count(),
+        mm.phys.frames.zones()[0].free() + mm.phys.frames.pcp(order9_frames::ZoneId(0), 0).expect("a CPU").count(),
     );
     let shrunk = shrink(&mut mm, control(0));
     mm.check().expect("every law holds");
@@ -56,7 +56,8 @@ fn a_call_frees_objects_in_order_and_counts_the_frames_that_came_with_them() {
     assert_eq!(mm.counters().slabs_scanned, 4_096);
     assert_eq!(before - mm.pages.slab.slab_levels(NODE).reclaimable, shrunk.pages);
     assert_eq!(mm.counters().slab_pages_freed, shrunk.pages);
-    let now = mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count();
+    let now =
+        mm.phys.frames.zones()[0].free() + mm.phys.frames.pcp(order9_frames::ZoneId(0), 0).expect("a CPU").count();
     assert_eq!(now - free, shrunk.pages);
     assert!(shrunk.objects > 3_000 && shrunk.pages > 100, "{shrunk:?}");
 }

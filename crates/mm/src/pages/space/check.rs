@@ -60,9 +60,10 @@ impl UsedPages {
             })?;
             let known = match vma.kind {
                 VmaKind::Anon | VmaKind::Hugetlb { .. } => true,
-                VmaKind::File { file, .. } => {
-                    self.cache.file(file).is_ok_and(|file| file.mapped_by.contains(&Mapping { space: id, vpn: start }))
-                }
+                VmaKind::File { file, .. } => self
+                    .cache
+                    .file(file)
+                    .is_ok_and(|file| file.mapped_by.contains_key(&Mapping { space: id, vpn: start })),
             };
             require(known, "a file knows its mappings", || format!("{id:?}: {vma:?} is unknown to its file"))?;
             end = own_end;
@@ -191,9 +192,9 @@ impl UsedPages {
         let mut mapped_frames = 0;
         for (id, file) in self.cache.files.iter() {
             let size = self.cache.files.size(id).map(Pages::get);
-            for &at in &file.mapped_by {
-                let space = self.spaces.get(at.space).ok();
-                let maps = space.and_then(|space| space.vmas.at(at.vpn)).is_some_and(|vma| vma.kind.file() == Some(id));
+            for (&at, places) in &file.mapped_by {
+                let vma = self.spaces.get(at.space).ok().and_then(|space| space.vmas.at(at.vpn));
+                let maps = vma.is_some_and(|vma| vma.kind.file() == Some(id) && vma.places() == *places);
                 require(maps, "a file names existing mappings", || format!("{id:?}: {at:?}"))?;
             }
             for (index, idx, mappings) in file.iter() {

@@ -42,7 +42,7 @@ impl UsedPages {
     /// Adds a mapping where there is none.
     pub(crate) fn insert_vma(&mut self, id: SpaceId, vma: Vma) {
         if let Some(file) = vma.kind.file() {
-            self.cache.files.ensure(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start });
+            self.cache.files.ensure(file).mapped_by.insert(Mapping { space: id, vpn: vma.range.start }, vma.places());
         }
         self.hugetlb.count_vma(vma.kind, u32::wrapping_add);
         self.spaces.living(id).vmas.insert(vma);

@@ -30,6 +30,7 @@ mod table;
 mod usage;
 mod view;
 pub(crate) mod vma;
+mod zeroed;
 
 use alloc::boxed::Box;
 use core::ops::{AddAssign, SubAssign};

@@ -44,18 +44,17 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
-        let entry = Access::Write.mark(Pte::present(idx)).with(PteFlag::Write, true);
-        if !self.source_is_there(fault, phys) || !self.spaces.exchange(fault, entry, phys) {
+        if !self.source_is_there(fault, phys) || !self.spaces.is_as_seen(fault) {
             phys.free_fresh(idx, cpu);
             return FaultStep::Retry;
         }
+        self.spaces.living(fault.space).map_anon(fault.vpn, idx, phys);
         match fault.need {
             Need::CopyOf(source) => self.copy_page(phys.frames.at(source), idx, phys),
             _ => self.clear_page(idx, phys),
         }
         let mapping = Mapping { space: fault.space, vpn: fault.vpn };
-        self.adopt_anon(idx, Owner::Anon(mapping), fault.locked, phys);
-        self.levels.anon += 1;
+        self.own_anon(mapping, idx, fault.locked, phys);
         if !fault.seen.is_none() {
             self.replaced(mapping, fault.seen, cpu, phys);
         }
@@ -100,17 +99,11 @@ impl UsedPages {
 }
 
 impl Spaces {
-    /// Sets the entry to that of an anonymous page, if it and the mappings are as the first step saw them.
+    /// Whether the entry and the mappings are as the first step saw them.
     #[inline]
-    fn exchange(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> bool {
-        let Ok(space) = self.get_mut(fault.space) else { return false };
-        let Some(table) = space.table.table_mut(fault.vpn) else { return false };
-        if space.vmas.generation != fault.generation || table.get(fault.vpn) != fault.seen {
-            return false;
-        }
-        table.set(fault.vpn, entry);
-        space.rss.anon_pages += 1;
-        phys.work.ptes_set += 1;
-        true
+    fn is_as_seen(&self, fault: &Fault) -> bool {
+        let Ok(space) = self.get(fault.space) else { return false };
+        let Some(table) = space.table.table(fault.vpn) else { return false };
+        space.vmas.generation == fault.generation && table.get(fault.vpn) == fault.seen
     }
 }

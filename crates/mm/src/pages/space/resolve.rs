@@ -9,6 +9,7 @@ use order9_units::{Nanos, NodeId, Pfn};
 use super::fault::{Access, Answer, Fault, FaultStep, Need};
 use super::pte::{Pte, PteFlag, PteKind};
 use super::table::{Huge, Slot};
+use super::zeroed::Zeroed;
 use super::{Mapping, NO_CPU, SpaceId, VmaKind};
 use crate::addr::{VirtAddr, Vpn};
 use crate::mempolicy::SpaceTask;
@@ -133,6 +134,7 @@ impl UsedPages {
 
     /// Accesses a page with allocations straight from the fast path. Where one fails, that is what the fault needs: the
     /// slow path's turn.
+    #[inline]
     pub(crate) fn touch(
         &mut self,
         task: impl Into<SpaceTask>,
@@ -141,8 +143,15 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem<impl Tracer>,
     ) -> FaultStep {
-        let step = self.fault_begin(task, addr, access, cpu, phys);
-        self.go_on_fast(step, cpu, phys)
+        let task = task.into();
+        match self.map_zeroed(Mapping { space: task.space, vpn: addr.vpn() }, access, cpu, phys) {
+            Zeroed::Mapped => FaultStep::Done,
+            Zeroed::Refused => self.fault_begin(task, addr, access, cpu, phys),
+            Zeroed::Other => {
+                let step = self.fault_begin(task, addr, access, cpu, phys);
+                self.go_on_fast(step, cpu, phys)
+            }
+        }
     }
 
     /// Goes on with a fault that needed `page`, with further allocations straight from the fast path.
@@ -197,7 +206,7 @@ impl UsedPages {
         let SpaceTask { space: id, thread } = task;
         let Ok(space) = self.spaces.get_mut(id) else { return FaultStep::Segv };
         let generation = space.vmas.generation;
-        let Some(vma) = space.vmas.find_for_fault(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
+        let Some(&vma) = space.vmas.find_for_fault(vpn).filter(|vma| access.allowed_by(vma.prot)) else {
             return FaultStep::Segv;
         };
         let locked = vma.locked;

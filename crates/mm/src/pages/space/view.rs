@@ -1,9 +1,10 @@
 //! Spaces as an observer sees them: the entry of a page, the mappings of a frame, the content of a page.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use order9_frames::Idx;
-use order9_units::Pfn;
+use order9_units::{Pages, Pfn};
 
 use super::pte::{Pte, PteFlag, PteKind};
 use super::table::Slot;
@@ -76,12 +77,14 @@ impl Spaces {
         }
     }
 
-    /// Place where the mapping that starts at `start` shows page `index` of its file, if that is `idx`.
-    fn file_mapping(&self, start: Mapping, index: u64, idx: Idx) -> Option<Mapping> {
-        let space = self.get(start.space).ok()?;
-        let range = space.vmas.at(start.vpn)?.pages_of(index, 1);
-        let maps = !range.is_empty() && space.table.get(range.start).idx() == Some(idx);
-        maps.then_some(Mapping { vpn: range.start, ..start })
+    /// Place where the mapping that starts at `start` and shows `places` of its file shows page `index`, if that is `idx`.
+    fn file_mapping(&self, start: Mapping, places: &Range<u64>, index: u64, idx: Idx) -> Option<Mapping> {
+        if !places.contains(&index) {
+            return None;
+        }
+        let vpn = start.vpn + Pages::new(index - places.start);
+        let maps = self.get(start.space).ok()?.table.get(vpn).idx() == Some(idx);
+        maps.then_some(Mapping { vpn, ..start })
     }
 }
 
@@ -115,7 +118,11 @@ impl UsedPages {
                     || self.file_pmds(idx, phys) > 0 =>
             {
                 let candidates = self.cache.file(file).into_iter().flat_map(|file| &file.mapped_by);
-                Mappings::Several(candidates.filter_map(|&start| self.spaces.file_mapping(start, index, idx)).collect())
+                Mappings::Several(
+                    candidates
+                        .filter_map(|(&start, places)| self.spaces.file_mapping(start, places, index, idx))
+                        .collect(),
+                )
             }
             _ => Mappings::None,
         }

@@ -5,6 +5,7 @@
 use alloc::collections::BTreeMap;
 use core::fmt;
 use core::ops::BitOr;
+use core::ops::Range;
 
 use order9_units::Pages;
 
@@ -130,6 +131,11 @@ impl Vma {
         self.offset + (vpn - self.range.start).get()
     }
 
+    /// The places of its file that this mapping shows.
+    pub(crate) fn places(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.range.len().get())
+    }
+
     /// The pages of this mapping that show `pages` pages of its file from `index` on.
     pub(crate) fn pages_of(&self, index: u64, pages: u64) -> VpnRange {
         let length = self.range.len().get();
@@ -172,11 +178,11 @@ impl VmaSet {
 
     /// The mapping that holds the page of a fault.
     #[inline]
-    pub(crate) fn find_for_fault(&mut self, vpn: Vpn) -> Option<Vma> {
-        if self.recent.is_none_or(|vma| !vma.range.contains(vpn)) {
+    pub(crate) fn find_for_fault(&mut self, vpn: Vpn) -> Option<&Vma> {
+        if self.recent.as_ref().is_none_or(|vma| !vma.range.contains(vpn)) {
             self.recent = self.find(vpn).copied();
         }
-        self.recent
+        self.recent.as_ref()
     }
 
     /// Notes that the mapping that holds `vpn` may have pages of this space alone from now on.

@@ -186,7 +186,8 @@ fn reclaim_waits_for_its_write_and_finds_the_page_first() {
 fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     let (mut mm, file) = machine();
     assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
-    let before = mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count();
+    let before =
+        mm.phys.frames.zones()[0].free() + mm.phys.frames.pcp(order9_frames::ZoneId(0), 0).expect("a CPU").count();
     let read = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 0, read, 0), Ok(Added::New(None)));
     write_page(&mut mm, file, 1, 1);
@@ -206,7 +207,10 @@ fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     mm.pages.fs_close(file).expect("it is open");
     mm.fs_unlink(file, 0).expect("nobody uses it");
     mm.check().expect("every law holds");
-    assert_eq!(mm.phys.frames.zones()[0].free() + mm.phys.frames.pcps(order9_frames::ZoneId(0))[0].count(), before);
+    assert_eq!(
+        mm.phys.frames.zones()[0].free() + mm.phys.frames.pcp(order9_frames::ZoneId(0), 0).expect("a CPU").count(),
+        before
+    );
 }
 
 #[test]
