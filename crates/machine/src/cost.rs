@@ -273,7 +273,8 @@ impl Prices {
             + self.pte_set.times(ptes_set);
         let others = scanned_unlocked | blocks_passed | pages_copied | pages_compared | prot_numa | ptes_cleared
             | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | tlb_flushes | pages_uncached
-            | ranges_collapsed | pages_collapsed | parts_collapsed | done.lru.batched;
+            | ranges_collapsed | pages_collapsed | parts_collapsed
+            | huge_parts_split | huge_parts_remapped | huge_parts_freed | done.lru.batched;
         // Most steps are faults: to multiply zeros would cost them more than the rest of their bill.
         if others == 0 && done.other_nodes.is_empty() { of_faults } else { self.with_others(of_faults, done) }
     }
@@ -285,7 +286,7 @@ impl Prices {
         let Work {
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
-            ranges_collapsed, pages_collapsed, parts_collapsed, ..
+            ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed, ..
         } = *done.rest;
         let unlocked = of_faults
             + self.frame_scan.times(scanned_unlocked + blocks_passed)
