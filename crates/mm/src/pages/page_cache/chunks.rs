@@ -49,6 +49,10 @@ impl Chunk {
 /// All chunks of a file that hold something.
 #[derive(Clone, Default)]
 pub(super) struct Chunks {
+    #[expect(
+        clippy::vec_box,
+        reason = "a list of the chunks themselves, half a KiB each, would be copied whenever it grows"
+    )]
     list: Vec<Box<Chunk>>,
     /// Positions in `list`, by number.
     positions: BTreeMap<u64, u32>,
