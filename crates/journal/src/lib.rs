@@ -7,9 +7,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 /// Directory of the lock and of the journal on a host.
 pub const DIRECTORY: &str = "/run/order9";
@@ -108,9 +109,13 @@ impl Journal {
         let text = fs::read_to_string(setting)?;
         let line = format!("{}\t{}\n", setting.display(), current(&text));
         let mut file = OpenOptions::new().append(true).create(true).open(undo)?;
-        // One call, so that a line is there as a whole or not at all.
-        file.write_all(line.as_bytes())?;
-        file.sync_data()
+        let length = file.metadata()?.len();
+        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // What is there of the line must not become the begin of the next.
+            file.set_len(length)?;
+        }
+        written
     }
 
     /// Puts everything back, the latest change first, and empties the journal. What cannot be put back stays in it.
@@ -125,8 +130,9 @@ impl Journal {
         };
         let mut undone = Undone::default();
         let mut left = Vec::new();
-        for line in text.lines().rev() {
-            // A line that was not written to its end belongs to a change that was not made.
+        // A line that was not written to its end belongs to a change that was not made.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        for line in whole.lines().rev() {
             let Some((path, value)) = line.split_once('\t') else { continue };
             match fs::write(path, value) {
                 Ok(()) => undone.restored.push((path.to_owned(), value.to_owned())),
@@ -137,9 +143,17 @@ impl Journal {
             }
         }
         left.reverse();
-        let written = if left.is_empty() { fs::remove_file(&self.undo) } else { fs::write(&self.undo, left.concat()) };
+        let written = if left.is_empty() { fs::remove_file(&self.undo) } else { self.replace(&left.concat()) };
         written.map_err(of_file(&self.undo))?;
         Ok(undone)
+    }
+
+    /// Gives the journal another text, whole or not at all.
+    fn replace(&self, text: &str) -> io::Result<()> {
+        let new = self.undo.with_extension("new");
+        fs::write(&new, text)?;
+        File::open(&new)?.sync_data()?;
+        fs::rename(&new, &self.undo)
     }
 }
 
@@ -148,7 +162,9 @@ impl Journal {
 /// # Errors
 /// Where the file cannot be written.
 pub fn exclusive(path: &Path) -> io::Result<Option<File>> {
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    // A link in its place could name any file, which would be made.
+    let no_link = OFlags::NOFOLLOW.bits() as i32;
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).custom_flags(no_link).open(path)?;
     Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(lock))
 }
 
@@ -203,5 +219,28 @@ mod tests {
         assert_eq!(current("always defer [madvise] never\n"), "madvise");
         assert_eq!(current("20\n"), "20");
         assert_eq!(current("256\t256\t32\n"), "256\t256\t32");
+    }
+
+    #[test]
+    fn a_line_that_is_cut_is_of_a_change_that_was_not_made() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [first, second] = ["swappiness", "defrag"].map(|name| directory.path().join(name));
+        for setting in [&first, &second] {
+            fs::write(setting, "60\n").expect("it can be written");
+        }
+        let lines = format!("{}\t10\n{}\t6", first.display(), second.display());
+        fs::write(directory.path().join("undo"), lines).expect("it can be written");
+        let (_journal, undone) = Journal::open(directory.path()).expect("nobody else is here");
+        assert_eq!(undone.restored.len(), 1);
+        assert_eq!((read(&first), read(&second)), ("10".to_owned(), "60\n".to_owned()));
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_lock_is_not_followed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let elsewhere = directory.path().join("elsewhere");
+        std::os::unix::fs::symlink(&elsewhere, directory.path().join("lock")).expect("it can be made");
+        assert!(Journal::open(directory.path()).is_err());
+        assert!(!elsewhere.exists());
     }
 }

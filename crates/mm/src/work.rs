@@ -49,9 +49,9 @@ order9_frames::counts! {
         parts_collapsed,
         /// Parts of huge pages that became pages of their own.
         huge_parts_split,
-        /// Such parts that were mapped by themselves before.
+        /// Parts of split huge pages that were mapped by themselves before.
         huge_parts_remapped,
-        /// Such parts that nobody mapped, which were freed.
+        /// Parts of split huge pages that nobody mapped, which were freed.
         huge_parts_freed,
         /// Flushes of cached translations, one for every step that took rights or pages away.
         tlb_flushes,

@@ -23,8 +23,9 @@ RemainAfterExit=yes
 const WANTS: &str = "[Unit]\nWants=order9-settings.service\n";
 
 pub(super) fn forms(held: &[Kept]) -> [Form; 2] {
-    // Values are numbers and words of the kernel: nothing in them means anything to a shell or to systemd.
-    let line = |kept: &Kept| format!("ExecStart=/bin/sh -c 'echo \"{}\" >{}'\n", kept.value, kept.path());
+    // Values are numbers and words of the kernel: nothing in them means anything to a shell or to systemd. A setting that
+    // another kernel has not must not keep the rest from being written, so that a failure is passed over (`-`).
+    let line = |kept: &Kept| format!("ExecStart=-/bin/sh -c 'echo \"{}\" >{}'\n", kept.value, kept.path());
     let lines: String = held.iter().map(line).collect();
     let form = |path: &str, text| Form { kind: Kind::Systemd, path: Some(path.to_owned()), text };
     [form(SERVICE, format!("{HEADER}{UNIT}{lines}")), form(DROP_IN, format!("{HEADER}{WANTS}"))]
@@ -49,8 +50,8 @@ mod tests {
                     [Service]\n\
                     Type=oneshot\n\
                     RemainAfterExit=yes\n\
-                    ExecStart=/bin/sh -c 'echo \"256 128 32\" >/proc/sys/vm/lowmem_reserve_ratio'\n\
-                    ExecStart=/bin/sh -c 'echo \"madvise\" >/sys/kernel/mm/transparent_hugepage/enabled'\n";
+                    ExecStart=-/bin/sh -c 'echo \"256 128 32\" >/proc/sys/vm/lowmem_reserve_ratio'\n\
+                    ExecStart=-/bin/sh -c 'echo \"madvise\" >/sys/kernel/mm/transparent_hugepage/enabled'\n";
         assert_eq!(service.text, text);
         let text = "# Written by `order9 apply`. `order9 undo` removes it.\n[Unit]\nWants=order9-settings.service\n";
         assert_eq!(drop_in.text, text);

@@ -52,22 +52,33 @@ impl Watch {
         Ok(Self { time, readings, places, huge, huge_before, judge: Judge::new(limits.to_vec()) })
     }
 
-    /// Watches the latest change of `ledger`, and takes it back once a limit is broken.
+    /// Watches the latest change of `ledger`, and takes it back once a limit is broken, or once it cannot be watched any longer: a
+    /// daemon may have ended with the change. Somebody who changes one of its settings meanwhile does not save the others.
     pub(super) fn run(mut self, ledger: &mut Ledger) -> Result<Watched, Failure> {
         let begin = Instant::now();
+        let mut at = Duration::ZERO;
         loop {
-            let values = self.readings.read()?;
-            let at = begin.elapsed();
+            let values = match self.readings.read() {
+                Ok(values) => values,
+                Err(error) => {
+                    ledger.undo(Some(1), true)?;
+                    let what = format!(
+                        "counters of this kernel: {error}: the change was taken back, as nothing tells its price"
+                    );
+                    return Err(Failure::Short(what));
+                }
+            };
             let counters = self.places.iter().map(|&place| values[place]).collect();
             let broken = self.judge.hear(at, counters);
             if broken.is_some() {
-                ledger.undo(Some(1), false)?;
+                ledger.undo(Some(1), true)?;
             }
             if broken.is_some() || at >= self.time {
                 let free_huge_pages = [self.huge_before, values[self.huge]];
                 return Ok(Watched { seconds: at.as_secs_f64(), free_huge_pages, shares: self.judge.shares(), broken });
             }
             sleep(EVERY.min(self.time.saturating_sub(at)));
+            at = begin.elapsed();
         }
     }
 }

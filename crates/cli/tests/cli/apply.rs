@@ -484,6 +484,13 @@ fn a_change_that_costs_too_much_goes_back_by_itself() {
         return;
     }
     let broken = patiently(&format!("{apply}0%"));
+    if broken.status == 0 {
+        let kept: serde_json::Value = serde_json::from_str(&broken.success()).expect("it is JSON");
+        assert_eq!(kept["watched"]["shares"][0]["share"].as_f64(), Some(0.0), "{kept:#}");
+        patiently("undo").success();
+        writeln!(std::io::stderr(), "SKIPPED: a test of order9 apply: khugepaged slept meanwhile").expect("stderr");
+        return;
+    }
     assert_eq!(broken.status, 1, "{}", broken.stderr);
     assert!(
         broken.stderr.starts_with("order9: khugepaged ") && broken.stderr.ends_with(": the change was taken back\n"),
