@@ -51,8 +51,16 @@ impl Ledger {
         let read = |name: &String| {
             let path = format!("{FOLDER}/{name}");
             let text = root.read(&path).map_err(unreadable(&path))?;
-            serde_json::from_str(&text)
-                .map_err(|error| ApplyError::Record { path: root.shown(&path), why: error.to_string() })
+            let refused = |why| ApplyError::Record { path: root.shown(&path), why };
+            let record: Record = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+            if path != self::path(record.id) || record.id == u32::MAX {
+                return Err(refused(format!("its number is {}, expected that of the file's name", record.id)));
+            }
+            let is_whole = |path: &str| path.starts_with('/') && path.split('/').all(|part| part != "..");
+            if let Some(path) = record.paths().find(|path| !is_whole(path)) {
+                return Err(refused(format!("expected a whole path, found {path:?}")));
+            }
+            Ok(record)
         };
         let mut records: Vec<Record> = paths.map(read).collect::<Result<_, _>>()?;
         records.sort_by_key(|record| record.id);

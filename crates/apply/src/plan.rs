@@ -32,8 +32,11 @@ const EXCLUSIVE: [(&str, &str); 3] = [
     ("vm.overcommit_kbytes", "vm.overcommit_ratio"),
 ];
 
-/// Settings of which writing the first may change the second: khugepaged wants memory kept free.
-const FOLLOWS: [(&str, &str); 1] = [("thp/enabled", "vm.min_free_kbytes")];
+/// The setting that may change where `name` is written: khugepaged, which starts with any size of huge page, wants memory kept free.
+fn follower(name: &str) -> Option<&'static str> {
+    let is_of_size = name.starts_with("thp/hugepages-") && name.ends_with("/enabled");
+    (name == "thp/enabled" || is_of_size).then_some("vm.min_free_kbytes")
+}
 
 /// The setting that excludes the one called `name`.
 pub(crate) fn exclusive(name: &str) -> Option<&'static str> {
@@ -91,7 +94,6 @@ fn place(root: &Root, form: &Form, records: &[Record]) -> Result<Option<Written>
 /// Settings that may change with `settings` and are none of them.
 fn companions(root: &Root, settings: &[Change]) -> Vec<Change> {
     let is_asked = |name: &str| settings.iter().any(|setting| setting.name == name);
-    let follower = |name: &str| FOLLOWS.iter().find(|(of, _)| *of == name).map(|&(_, follower)| follower);
     let names = settings.iter().flat_map(|setting| exclusive(&setting.name).into_iter().chain(follower(&setting.name)));
     let companion = |name: &str| {
         let setting = Setting::find(name).expect("companions are settings");

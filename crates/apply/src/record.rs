@@ -69,6 +69,12 @@ pub struct Who {
 }
 
 impl Record {
+    /// All paths that the record names.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
+        let of_files = self.files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.folders));
+        self.changes().map(|change| &change.path).chain(of_files)
+    }
+
     /// Settings and companions.
     pub(crate) fn changes(&self) -> impl DoubleEndedIterator<Item = &Change> {
         self.settings.iter().chain(&self.companions)

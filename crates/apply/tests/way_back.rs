@@ -220,3 +220,23 @@ fn a_record_of_somebody_else_is_refused() {
     let error = Ledger::open(host.root()).expect_err("it is none").to_string();
     assert!(error.contains("0001.json: is no record of `order9 apply`: "), "{error}");
 }
+
+#[test]
+fn a_record_that_was_altered_is_refused() {
+    const RECORD: &str = "var/lib/order9/apply/0001.json";
+    let host = Host::new();
+    host.apply(&["vm.swappiness=10"], &[]).expect("it is taken");
+    let text = host.read(RECORD);
+    for (from, to, why) in [
+        ("\"id\": 1", "\"id\": 7", "its number is 7, expected that of the file's name"),
+        ("/proc/sys/vm/swappiness", "swappiness", "expected a whole path, found \"swappiness\""),
+        ("/proc/sys/vm/swappiness", "/proc/../etc/passwd", "expected a whole path, found \"/proc/../etc/passwd\""),
+    ] {
+        assert!(text.contains(from), "{text}");
+        host.write(RECORD, &text.replace(from, to));
+        let error = Ledger::open(host.root()).expect_err("it is none").to_string();
+        assert!(error.ends_with(why), "{error}");
+    }
+    host.write(RECORD, &text);
+    assert_eq!(host.undo(None, false), Ok(1));
+}
