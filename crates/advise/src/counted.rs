@@ -39,7 +39,7 @@ pub(crate) fn reclaim_stalls(run: &Run) -> f64 {
     growth_of_all(run, "allocstall")
 }
 
-/// One value for each run; there is at least one run.
+/// Mean and spread of `value` over runs, of which there is at least one.
 pub(crate) fn over<'a>(runs: impl Iterator<Item = &'a Run>, value: impl Fn(&Run) -> f64) -> Estimate {
     Estimate::new(runs.map(value)).expect("an experiment has runs, and counters are finite")
 }

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::persist::Kind;
 
-/// One change of settings that was not taken back.
+/// A change of settings that was not taken back, with all that its way back needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// Number of the change, from 1 on.

@@ -52,7 +52,7 @@ pub fn joined(mut file: Vec<Wish>, arguments: Vec<Wish>) -> Vec<Wish> {
 /// `settings`, as scenarios have it.
 ///
 /// # Errors
-/// What is wrong, with its line.
+/// A text that is no TOML, or a value that no setting can have, with its line.
 pub fn settings_file(file: &str, text: &str) -> Result<Vec<Wish>, ApplyError> {
     let place = Place::new(file, text);
     let table = place.parse::<Problem>()?;

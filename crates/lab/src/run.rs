@@ -16,20 +16,26 @@ use crate::inputs::inputs;
 use crate::plan::{Cell, Plan};
 use crate::start::Start;
 
-/// Sees runs go on, from several threads. What it does changes no result.
+/// Sees runs go on, from several threads. An observer changes no result, and passes over what it does not ask for.
 pub trait Observer: Sync {
     /// The counters of a run are read.
-    fn tick(&self, cell: Cell, tick: &Tick<'_>);
+    fn tick(&self, _cell: Cell, _tick: &Tick<'_>) {}
 
     /// A run has ended that asked for a snapshot of this name.
-    fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot);
+    fn snapshot(&self, _cell: Cell, _name: &str, _snapshot: &Snapshot) {}
 
     /// A run has ended that took maps of memory.
     fn maps(&self, _cell: Cell, _maps: &MapSeries) {}
 
     /// A run has ended. `inputs` are those of the whole experiment.
-    fn ended(&self, cell: Cell, run: &Run, inputs: &Inputs);
+    fn ended(&self, _cell: Cell, _run: &Run, _inputs: &Inputs) {}
 }
+
+/// Observer of runs that nobody watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Observer for Nobody {}
 
 /// Runs of an experiment that have ended already, in an earlier attempt at it.
 #[derive(Clone, Debug, Default)]

@@ -46,7 +46,7 @@ impl Ask {
     /// The experiment that answers the question.
     ///
     /// # Errors
-    /// What the host does not have, or the lab refuses.
+    /// A size below a huge page, a node without memory or room, and choices that the lab refuses.
     pub fn plan(&self, trial: &Trial) -> Result<Plan, AdviseError> {
         if self.size < HUGE {
             return Err(AdviseError::TooSmall(self.size.get()));

@@ -8,8 +8,6 @@ use order9_lab::{Cell, Observer};
 use order9_machine::{Engine, Tick};
 use order9_mm::{AllocFlags, Gfp, Mark, Suitable, Zone};
 use order9_procfs::sysctl;
-use order9_record::{Inputs, Run};
-use order9_snapshot::Snapshot;
 use order9_snapshot::inspection::{Inspection, ZoneView};
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, ZoneKind};
 
@@ -110,7 +108,4 @@ impl Observer for FirstLook {
             start.get_or_insert_with(|| Start::of(tick.engine));
         }
     }
-
-    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
-    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
 }

@@ -7,11 +7,9 @@ mod text;
 
 use std::num::NonZeroUsize;
 
-use order9_lab::{Cell, Observer, Plan};
-use order9_machine::Tick;
-use order9_record::{Experiment, Inputs, Run};
+use order9_lab::{Nobody, Plan};
+use order9_record::{Experiment, Run};
 use order9_report::stats::{Difference, Direction, Estimate, Finding};
-use order9_snapshot::Snapshot;
 use order9_workloads::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,7 +51,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// One measure, now and in each case.
+/// A measure with its values now and in each case.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Name of the measure.
@@ -97,7 +95,7 @@ impl WhatIf {
     /// The experiment that answers the question: a column for what is now, and one for each case.
     ///
     /// # Errors
-    /// What the lab refuses.
+    /// A setting, parameter or policy that the lab refuses.
     pub fn plan(&self, trial: &Trial) -> Result<Plan, AdviseError> {
         let mut scenario = trial.scenario(self.demand)?;
         scenario.argument("--policy", trial.policy())?;
@@ -194,15 +192,6 @@ fn judge(difference: &Difference, by: f64, direction: Direction) -> Verdict {
         Finding::NoSpread | Finding::Less | Finding::More if (by > 0.0) == is_up_good => Verdict::Better,
         Finding::NoSpread | Finding::Less | Finding::More => Verdict::Worse,
     }
-}
-
-/// Nobody watches.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn tick(&self, _: Cell, _: &Tick<'_>) {}
-    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
-    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
 }
 
 #[cfg(test)]

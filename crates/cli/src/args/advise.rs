@@ -35,7 +35,7 @@ pub(crate) struct AskArgs {
 
 /// Try settings on a copy of this host's memory, or on a capture, beside those that it has.
 ///
-/// The same program runs in the lab with the settings as they are, and with the change. Nothing is done to the host.
+/// A program runs in the lab with the settings as they are, and again with the change. Nothing is done to the host.
 #[derive(Debug, Args)]
 #[command(after_help = WHAT_IF_EXAMPLES)]
 pub(crate) struct WhatIfArgs {

@@ -5,10 +5,8 @@ use std::path::Path;
 
 use order9_host::available_memory;
 use order9_lab::scenario::{LivePlan, Named, Scenario};
-use order9_lab::{Cell, Observer, Plan};
-use order9_machine::Tick;
-use order9_record::{Experiment, Inputs, Run};
-use order9_snapshot::Snapshot;
+use order9_lab::{Nobody, Plan};
+use order9_record::Experiment;
 use order9_workloads::{Parameters, Value};
 
 use super::part::Part;
@@ -66,13 +64,4 @@ pub(super) fn run(plan: &Plan) -> Result<Experiment, Failure> {
     let jobs = plan.jobs(available_memory()).map_err(|shortage| usage(format!("a run of this machine {shortage}")))?;
     let jobs = jobs.min(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
     order9_lab::run(plan, jobs, &Nobody).map_err(usage)
-}
-
-/// Nobody watches.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn tick(&self, _: Cell, _: &Tick<'_>) {}
-    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
-    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
 }
