@@ -27,6 +27,8 @@ pub struct Base<'a> {
     pub summary: &'a str,
     /// Nodes: memory in MiB, CPUs, and distances to all nodes.
     pub nodes: Vec<(u64, u32, Vec<u32>)>,
+    /// First touch of memory that the hypervisor has taken back, in ns, 0 where it takes none, with a source; `None` leaves the base's.
+    pub hypervisor_fault: Option<(u64, String)>,
 }
 
 impl Calibration {
@@ -52,6 +54,9 @@ impl Calibration {
             let spread = format!("Median of {rounds} rounds, quartiles {low} to {high} ns.");
             let _ = writeln!(text, "\n[prices.{}]\nns = {}\nsource = \"\"\"", price.key, digits(median.max(0.1)));
             let _ = writeln!(text, "{}\"\"\"", wrap(&format!("{}. {spread}", price.method)));
+        }
+        if let Some((ns, source)) = &base.hypervisor_fault {
+            let _ = writeln!(text, "\n[prices.hypervisor_fault]\nns = {ns}\nsource = \"\"\"\n{}\"\"\"", wrap(source));
         }
         text
     }
@@ -84,7 +89,7 @@ mod tests {
     fn the_file_has_what_was_measured_with_its_spread() {
         let round = |fill| Direct { fill, tick: 4e6, touch: f64::NAN, ..Direct::default() };
         let calibration = Calibration { host: "Linux 6.12".to_owned(), rounds: vec![round(120.0), round(130.5)] };
-        let base = Base { machine: "epyc-vm", summary: "a guest", nodes: vec![(2048, 1, vec![10])] };
+        let base = Base { machine: "epyc-vm", summary: "a guest", nodes: vec![(2048, 1, vec![10])], hypervisor_fault: Some((0, "No balloon.".to_owned())) };
         let expected = "\
 # Measured by `order9 calibrate` on Linux 6.12.
 # Prices that are not here could not be measured, and are those of the base.
@@ -109,6 +114,11 @@ source = \"clock_getres(CLOCK_MONOTONIC_COARSE): the clock goes on with each tim
 ns = 120
 source = \"\"\"
 memset() of 512 MiB of resident base pages, per page. Median of 2 rounds, quartiles 120 to 120 ns.\"\"\"
+
+[prices.hypervisor_fault]
+ns = 0
+source = \"\"\"
+No balloon.\"\"\"
 ";
         assert_eq!(calibration.machine_file(&base), expected);
     }

@@ -25,11 +25,11 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     order9_lab::machines::load(&args.base).map_err(usage)?;
     let target = args.output.as_deref().map(|path| Target::new(path, true)).transpose()?;
     let measured = if args.kernels.kernels.is_empty() { here(args)? } else { in_guest(args)? };
-    let Measured { calibration, summary, memory } = measured;
+    let Measured { calibration, summary, memory, hypervisor_fault } = measured;
     let tables = calibration.tables();
     let text = || if args.json { json(&tables) } else { Ok(tables.to_string()) };
     let Some(target) = target else { return print(&text()?) };
-    let base = Base { machine: &args.base, summary: &summary, nodes: nodes(&memory) };
+    let base = Base { machine: &args.base, summary: &summary, nodes: nodes(&memory), hypervisor_fault };
     let file = calibration.machine_file(&base);
     target.write(|out| out.write_all(file.as_bytes()))?;
     if target.is_output() { say(&text()?) } else { print(&text()?) }
@@ -40,6 +40,8 @@ struct Measured {
     calibration: Calibration,
     summary: String,
     memory: Snapshot,
+    /// As [`Base::hypervisor_fault`].
+    hypervisor_fault: Option<(u64, String)>,
 }
 
 fn here(args: &CalibrateArgs) -> Result<Measured, Failure> {
@@ -48,7 +50,7 @@ fn here(args: &CalibrateArgs) -> Result<Measured, Failure> {
     let rounds = measure(args.rounds.into(), |round| waiting.done(round)).map_err(usage)?;
     drop(waiting);
     let host = format!("Linux {}, {}", memory.machine.kernel_release, cpu());
-    Ok(Measured::of(host.clone(), host, rounds, memory))
+    Ok(Measured::of(host.clone(), host, rounds, memory, below_this_host()))
 }
 
 fn in_guest(args: &CalibrateArgs) -> Result<Measured, Failure> {
@@ -68,13 +70,30 @@ fn in_guest(args: &CalibrateArgs) -> Result<Measured, Failure> {
         Accel::Counted => "a guest whose time is counted instructions, one for a nanosecond".to_owned(),
     };
     let kernel = guest.kernel().to_owned();
+    let below = (0, "All memory of the guest was touched beforehand, and QEMU takes none back.".to_owned());
     guest.off();
-    Ok(Measured::of(format!("Linux {kernel}, {by}"), format!("Linux {kernel}: {by}"), rounds, memory))
+    Ok(Measured::of(format!("Linux {kernel}, {by}"), format!("Linux {kernel}: {by}"), rounds, memory, Some(below)))
+}
+
+/// Price of memory that the hypervisor of this host has taken back, if any.
+fn below_this_host() -> Option<(u64, String)> {
+    if !order9_host::hypervisor_takes_free_pages() {
+        return Some((0, "No balloon of this host reports free pages.".to_owned()));
+    }
+    let price = order9_host::hypervisor_fault()?;
+    let how = "First touch of huge pages of 128 MiB less one right after they were freed, where it took five times as long";
+    Some((price.ps / 1000, format!("{how}. Median of {}, {price}.", price.rounds)))
 }
 
 impl Measured {
-    fn of(host: String, summary: String, rounds: Vec<Direct>, memory: Snapshot) -> Self {
-        Self { calibration: Calibration { host, rounds }, summary, memory }
+    fn of(
+        host: String,
+        summary: String,
+        rounds: Vec<Direct>,
+        memory: Snapshot,
+        hypervisor_fault: Option<(u64, String)>,
+    ) -> Self {
+        Self { calibration: Calibration { host, rounds }, summary, memory, hypervisor_fault }
     }
 }
 

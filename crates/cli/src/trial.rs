@@ -15,17 +15,17 @@ use crate::source::{self, Wish};
 
 /// The copy, with the kernel and the prices that were asked for.
 pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, Failure> {
-    let (name, snapshot, notes) = match capture {
-        Some(file) => (order9_escape::path(file), source::read(file)?.0, Vec::new()),
-        None => ("this host".to_owned(), this_host()?, live_notes()),
+    let (name, snapshot) = match capture {
+        Some(file) => (order9_escape::path(file), source::read(file)?.0),
+        None => ("this host".to_owned(), this_host()?),
     };
     Ok(Trial {
         name,
+        notes: notes(&snapshot),
         snapshot: Arc::new(snapshot),
         policy: args.policy.clone(),
         prices: args.prices.clone(),
         seeds: args.seeds,
-        notes,
         command: command(),
     })
 }
@@ -44,11 +44,12 @@ fn this_host() -> Result<Snapshot, Failure> {
     )))
 }
 
-/// Notes on this host that no capture has.
-fn live_notes() -> Vec<String> {
-    let taken = "the hypervisor takes free huge pages of this virtual machine back: the first touch of one that it has taken waits \
-                 for the hypervisor, which no answer knows";
-    order9_host::hypervisor_takes_free_pages().then(|| taken.to_owned()).into_iter().collect()
+/// Notes on the host that a reader of answers needs.
+fn notes(snapshot: &Snapshot) -> Vec<String> {
+    let taken = "the hypervisor takes free huge pages of this host back, and the answer takes all that are free for taken: faults on \
+                 those that were freed in the last seconds are quicker";
+    let is_taken = snapshot.calibration.is_some_and(|prices| prices.hypervisor_fault.is_some());
+    is_taken.then(|| taken.to_owned()).into_iter().collect()
 }
 
 /// Number of runs at the same time.

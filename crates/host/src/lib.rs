@@ -48,7 +48,7 @@ mod source;
 mod stopwatch;
 mod topology;
 
-pub use balloon::hypervisor_takes_free_pages;
+pub use balloon::{hypervisor_fault, hypervisor_takes_free_pages};
 pub use calibrate::calibrate;
 pub use capture::{CaptureError, Options, capture};
 pub use frames::{PlainRead, Progress, plain_read};

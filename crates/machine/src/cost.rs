@@ -199,6 +199,9 @@ prices! {
     load_huge,
     /// The page walk, a share of `touch_page`. A page within a huge page is spared it.
     touch_walk,
+    /// First touch of a pageblock whose memory the hypervisor has taken back. A machine with this price is a guest that reports free
+    /// blocks.
+    hypervisor_fault,
 }
 
 impl Prices {
@@ -262,7 +265,7 @@ impl Prices {
         let Work {
             faults, vma_lookups, pages_cleared, ptes_set,
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
+            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
         } = *done.rest;
         let of_faults = self.zone_check.times(zones_checked)
@@ -272,7 +275,8 @@ impl Prices {
             + self.clear_page.times(pages_cleared)
             + self.pte_set.times(ptes_set);
         let others = scanned_unlocked | blocks_passed | pages_copied | pages_compared | prot_numa | ptes_cleared
-            | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | tlb_flushes | pages_uncached
+            | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | hypervisor_faults | tlb_flushes
+            | pages_uncached
             | ranges_collapsed | pages_collapsed | parts_collapsed
             | huge_parts_split | huge_parts_remapped | huge_parts_freed | done.lru.batched;
         // Most steps are faults: to multiply zeros would cost them more than the rest of their bill.
@@ -285,7 +289,7 @@ impl Prices {
     fn with_others(&self, of_faults: Picos, done: &WorkDone<'_>) -> Picos {
         let Work {
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, slab_objects_scanned, tlb_flushes, pages_uncached,
+            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed, ..
         } = *done.rest;
         let unlocked = of_faults
@@ -306,7 +310,8 @@ impl Prices {
             + self.collapse_part.times(parts_collapsed)
             + self.split_huge_part.times(huge_parts_split)
             + self.remap_huge_part.times(huge_parts_remapped)
-            + self.free_huge_part.times(huge_parts_freed);
+            + self.free_huge_part.times(huge_parts_freed)
+            + self.hypervisor_fault.times(hypervisor_faults);
         // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
         let others = done.other_nodes.iter().fold(Picos::ZERO, |sum, (_, work)| sum + self.batched(work));
         unlocked.saturating_sub(self.batched(done.lru) + others)

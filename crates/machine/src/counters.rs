@@ -2,7 +2,7 @@
 //!
 //! Key types: [`Own`] (a row: name, meaning, and the function that reads the value), [`Now`] (state that rows are read from). A new counter is a row.
 
-use order9_mm::{Counters, FrameCounters, HugeOutlook, ZoneFragmentation};
+use order9_mm::{Counters, FrameCounters, HugeOutlook, ReportedBlocks, ZoneFragmentation};
 use order9_units::{CounterMeaning, CounterUnit};
 
 use crate::kernel::{Engine, Kernel};
@@ -20,6 +20,7 @@ struct Now<'a> {
     zone_locks: LockUse,
     lru_locks: LockUse,
     mmap_locks: LockUse,
+    reporting: ReportedBlocks,
 }
 
 /// Use of some locks; times in ns.
@@ -118,15 +119,32 @@ const OWN: &[Own] = &[
     time("order9_migrate_swap_write_wait_ns", |now| now.mm.migrate_waits.swap_write.time.get()),
 ];
 
+/// Counters of guests that report free pages, after those of every machine.
+const OF_GUESTS: &[Own] = &[
+    level("order9_nr_reported_blocks", CounterUnit::Blocks, |now| now.reporting.missing),
+    events("order9_reported_blocks", |now| now.reporting.reported),
+    events("order9_hypervisor_faults", |now| now.reporting.faults),
+];
+
+fn all() -> impl Iterator<Item = &'static Own> {
+    OWN.iter().chain(OF_GUESTS)
+}
+
+/// Counters that a machine has.
+fn of_machine(mm: &Engine) -> impl Iterator<Item = &'static Own> + use<> {
+    let of_guests = if mm.phys().reported_blocks().is_some() { OF_GUESTS } else { &[] };
+    OWN.iter().chain(of_guests)
+}
+
 /// Names of the counters that Linux does not have.
 pub fn counter_names() -> impl Iterator<Item = &'static str> {
-    OWN.iter().map(|own| own.name)
+    all().map(|own| own.name)
 }
 
 /// Meaning of a counter that Linux does not have; `None` where there is no such counter.
 #[must_use]
 pub fn counter_meaning(name: &str) -> Option<CounterMeaning> {
-    OWN.iter().find(|own| own.name == name).map(|own| own.meaning)
+    all().find(|own| own.name == name).map(|own| own.meaning)
 }
 
 /// A level of every zone.
@@ -154,7 +172,7 @@ impl Kernel {
     pub(crate) fn counter_names(&self) -> Vec<(String, CounterMeaning)> {
         self.look(|mm| {
             let fields = order9_procfs::vmstat_fields(mm).map(|field| (field.name.to_owned(), field.meaning));
-            let own = OWN.iter().map(|own| (own.name.to_owned(), own.meaning));
+            let own = of_machine(mm).map(|own| (own.name.to_owned(), own.meaning));
             let zones: Vec<ZoneFragmentation> = mm.phys().zone_fragmentation().collect();
             fields.chain(own).chain(zones.iter().flat_map(zone_levels)).collect()
         })
@@ -175,11 +193,12 @@ impl Kernel {
                 zone_locks,
                 lru_locks,
                 mmap_locks,
+                reporting: mm.phys().reported_blocks().unwrap_or_default(),
             };
             let fields = order9_procfs::vmstat_fields(mm).map(|field| field.value);
             let zones: Vec<ZoneFragmentation> = mm.phys().zone_fragmentation().collect();
             let zones = zones.iter().flat_map(|zone| ZONE_LEVELS.iter().map(|level| (level.read)(zone)));
-            fields.chain(OWN.iter().map(|own| (own.read)(&now))).chain(zones).collect()
+            fields.chain(of_machine(mm).map(|own| (own.read)(&now))).chain(zones).collect()
         })
     }
 
@@ -215,9 +234,9 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_tell_levels_and_times_apart() {
-        let names: BTreeSet<&str> = OWN.iter().map(|own| own.name).collect();
-        assert_eq!(names.len(), OWN.len());
-        for Own { name, meaning, .. } in OWN {
+        let names: BTreeSet<&str> = counter_names().collect();
+        assert_eq!(names.len(), all().count());
+        for Own { name, meaning, .. } in all() {
             assert_eq!(name.starts_with("order9_nr_"), meaning.kind == CounterKind::Level, "{name}");
             assert_eq!(name.ends_with("_ns"), meaning.unit == CounterUnit::Nanoseconds, "{name}");
         }

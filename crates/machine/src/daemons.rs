@@ -119,6 +119,19 @@ impl Kernel {
         task.expect("a task that may run on every CPU");
     }
 
+    /// Starts the work that reports free blocks to the hypervisor, in guests that do so.
+    pub(crate) fn start_page_reporting(self: &Rc<Self>) {
+        if self.look(|mm| mm.phys().reported_blocks().is_none()) {
+            return;
+        }
+        let daemon = self.daemon_of_any_node();
+        let phase = self.variation.phase("page_reporting", order9_mm::tasks::REPORTING_DELAY);
+        let task = self.handle.spawn(TaskSpec::new("kworker/page_reporting").daemon(), async move {
+            order9_mm::tasks::page_reporting(&daemon, phase).await;
+        });
+        task.expect("a task that may run on every CPU");
+    }
+
     fn daemon_of_any_node(self: &Rc<Self>) -> Daemon {
         Daemon { kernel: Rc::clone(self), task: Task { kthread: true, ..Task::default() } }
     }

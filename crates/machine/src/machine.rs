@@ -10,7 +10,7 @@ use order9_mm::{Mm, SWAP_MAX};
 use order9_units::{Bytes, Nanos, NodeId, Pages};
 use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
 
-use crate::cost::Prices;
+use crate::cost::{Picos, Prices};
 use crate::disk::DiskError;
 use crate::events::{EventLog, TraceKinds};
 use crate::huge_prices::huge_prices;
@@ -138,6 +138,9 @@ impl Machine {
         }
         let swaps_to = options.disks.iter().find(|disk| disk.swap > Pages::ZERO).or(options.disks.first());
         mm.phys_mut().set_huge_prices(huge_prices(&prices, swaps_to.map(|disk| &disk.spec)));
+        if prices.hypervisor_fault > Picos::ZERO {
+            mm.phys_mut().start_free_page_reporting();
+        }
         let (context_switch, _) = prices.context_switch.split();
         let variation = Variation::of(options.seed);
         let executor = Executor::new(Config {
@@ -192,6 +195,7 @@ impl Machine {
         self.kernel.start_khugepaged();
         self.kernel.start_flusher();
         self.kernel.start_vmstat();
+        self.kernel.start_page_reporting();
         self.start(name.to_owned(), body, Rc::clone(&ended));
         let mut clock = Clock::new(self.sample_every, self.sample_finely);
         let stuck = loop {

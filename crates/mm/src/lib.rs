@@ -92,7 +92,7 @@ pub use pages::{
     UsedPages, fs_cache, hugetlb, mempolicy, migrate, numa_balancing, page_cache, shrinker, slab, space, thp,
 };
 pub(crate) use pages::{lru, page_flags, shmem, swap, tags, workingset};
-pub use phys::PhysMem;
+pub use phys::{PhysMem, ReportedBlocks};
 pub use reclaim::Reclaim;
 pub use shmem::{MountId, MountPolicy, ShmemEnabled, ShmemHole, ShmemHuge, ShmemPage, Statfs, TmpfsOptions, TmpfsSize};
 pub use space::{Errno, Space, SpaceId};

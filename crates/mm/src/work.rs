@@ -53,6 +53,8 @@ order9_frames::counts! {
         huge_parts_remapped,
         /// Parts of split huge pages that nobody mapped, which were freed.
         huge_parts_freed,
+        /// Pageblocks touched whose memory the hypervisor had taken back.
+        hypervisor_faults,
         /// Flushes of cached translations, one for every step that took rights or pages away.
         tlb_flushes,
     }

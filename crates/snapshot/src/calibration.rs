@@ -16,12 +16,15 @@ pub struct Calibration {
     pub frame_scan: Measured,
     /// Taking a page into a file in memory and giving it back, without its content: the kernel's own work.
     pub shmem_page: Option<Measured>,
+    /// Waiting, at the first touch of a huge page, for a hypervisor that has taken its memory back; on a guest that reports free pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypervisor_fault: Option<Measured>,
 }
 
 /// A price that was measured several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// The middle one, in picoseconds of CPU time.
+    /// The middle one, in picoseconds.
     pub ps: u64,
     /// The lowest measured price, in picoseconds.
     pub lowest_ps: u64,
@@ -35,7 +38,8 @@ impl Calibration {
     /// Every price that was measured, with its name.
     pub fn prices(&self) -> impl Iterator<Item = (&'static str, Measured)> {
         let always = [("copy_page", self.copy_page), ("clear_page", self.clear_page), ("frame_scan", self.frame_scan)];
-        always.into_iter().chain(self.shmem_page.map(|price| ("shmem_page", price)))
+        let sometimes = [("shmem_page", self.shmem_page), ("hypervisor_fault", self.hypervisor_fault)];
+        always.into_iter().chain(sometimes.into_iter().filter_map(|(name, price)| Some((name, price?))))
     }
 }
 
@@ -46,9 +50,9 @@ impl Measured {
         self.ps as f64 / 1000.0
     }
 
-    /// Whether it can be a price at all: a picosecond to a millisecond, between its extremes.
+    /// Whether it can be a price at all: a picosecond to a second, between its extremes.
     pub(crate) fn is_sound(self) -> bool {
-        const PS_MAX: u64 = 1_000_000_000;
+        const PS_MAX: u64 = 1_000_000_000_000;
         0 < self.ps && self.lowest_ps <= self.ps && self.ps <= self.highest_ps && self.highest_ps <= PS_MAX
     }
 }

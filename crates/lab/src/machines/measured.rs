@@ -64,6 +64,7 @@ mod tests {
             clear_page: measured(200_000),
             frame_scan: measured(2_100),
             shmem_page: None,
+            hypervisor_fault: None,
         };
         let (base, machine) = (load("epyc-vm").unwrap(), load_measured("epyc-vm", &host).unwrap());
         assert_eq!((machine.name.as_str(), machine.measured_over()), ("epyc-vm+measured", Some("epyc-vm")));

@@ -7,6 +7,7 @@ mod disks;
 mod distances;
 mod error;
 mod figure;
+mod hypervisor;
 mod layout;
 mod list;
 mod load;

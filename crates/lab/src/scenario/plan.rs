@@ -209,7 +209,7 @@ impl Place {
             Some(Asked { said, value }) => value.memory(available).map_err(|problem| said.error(problem))?,
             None => Memory::Empty,
         };
-        let machine = match &memory {
+        let loaded = match &memory {
             // Whoever names prices wants these.
             Memory::Snapshot { snapshot, .. } if matches!(said, Said::Nowhere) => match &snapshot.calibration {
                 Some(host) => machines::load_measured(&name, host),
@@ -217,7 +217,12 @@ impl Place {
             },
             _ => machines::load(&name),
         };
-        Ok((machine.map_err(|error| said.error(error))?, memory))
+        let machine = loaded.map_err(|error| said.error(error))?;
+        let machine = match &memory {
+            Memory::Snapshot { snapshot, .. } => machine.below_memory_of(snapshot.calibration.as_ref()),
+            _ => machine,
+        };
+        Ok((machine, memory))
     }
 
     /// A machine that is a snapshot is one whose memory is that, and whose prices are named apart.

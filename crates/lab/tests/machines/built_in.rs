@@ -135,7 +135,7 @@ fn everything_can_be_written_as_json() {
     assert_eq!(
         figures.len(),
         FIGURES.len() - 6 - 8 + of_disks,
-        "nothing of other nodes where there is one, no tick, and none of the seven prices that are seldom measured"
+        "nothing of other nodes where there is one, no tick, and none of the other seven prices that are seldom measured"
     );
     assert_eq!((&show["figures"][0]["key"], &show["figures"][0]["unit"]), (&"slice".into(), &"ns".into()));
     assert_eq!(show["nodes"][0]["memory"], Bytes::from_gib(24).get());

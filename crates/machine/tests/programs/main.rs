@@ -42,6 +42,7 @@ fn prices() -> Prices {
         &mut prices.split_huge_part,
         &mut prices.remap_huge_part,
         &mut prices.free_huge_part,
+        &mut prices.hypervisor_fault,
     ] {
         *seldom = Picos::ZERO;
     }

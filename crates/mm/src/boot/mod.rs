@@ -87,6 +87,7 @@ impl<T: Tracer> MmBuilder<T> {
                 daemons: Daemons::new(nodes, zones),
                 counters: Counters::default(),
                 work: Work::NONE,
+                reporting: None,
             },
             pages: UsedPages::new(nodes, zones, sizes.blocks, lru, filled),
             reclaim: Reclaim::new(sets),

@@ -22,7 +22,7 @@ impl UsedPages {
             && !phys.reclaims_nodes()
             && let Some(page) = phys.frames.alloc_at_once(request)
         {
-            self.huge_page_taken(request.order, page, phys);
+            self.taken(request.order, page, phys);
             phys.frames.trace_alloc(request, Some(page));
             return Ok(page);
         }
@@ -79,13 +79,16 @@ impl UsedPages {
         }
         phys.frames.extend_reserve(search, flags, page);
         if let Some(page) = page {
-            self.huge_page_taken(search.request.order, page, phys);
+            self.taken(search.request.order, page, phys);
         }
     }
 
-    /// A block has been taken: who keeps huge pages ready is woken if it is one.
+    /// A block has been taken, to be written soon: who keeps huge pages ready is woken if it is one.
     #[inline]
-    fn huge_page_taken(&self, order: Order, page: Pfn, phys: &mut PhysMem<impl Tracer>) {
+    fn taken(&self, order: Order, page: Pfn, phys: &mut PhysMem<impl Tracer>) {
+        if phys.reporting.is_some() {
+            phys.touch(phys.frames.at(page), order);
+        }
         if order == Order::PAGEBLOCK {
             self.huge.wake_to_fill_reserve(phys.frames.zone_around(phys.frames.at(page)), order, phys);
         }

@@ -1,5 +1,6 @@
 //! [`PhysMem`]: the frames of the machine with all that is in force for them, the ground that the layers above stand on.
 
+mod free_page_reporting;
 mod watermarks;
 
 use order9_frames::{Flag, Frames, FreeError, Idx, Zone, ZoneId};
@@ -12,6 +13,9 @@ use crate::settings::Settings;
 use crate::trace::{Event, Tracer};
 use crate::vmstat::Counters;
 use crate::work::Work;
+
+use free_page_reporting::FreePageReporting;
+pub use free_page_reporting::ReportedBlocks;
 
 /// Physical memory: frames, the policy and the settings in force, what daemons are asked for, and the account of what was done.
 #[derive(Clone)]
@@ -28,14 +32,16 @@ pub struct PhysMem<T: Tracer> {
     pub(crate) counters: Counters,
     /// Work since it was last taken, that on frames apart.
     pub(crate) work: Work,
+    /// What the hypervisor has, where the machine is a guest that reports free pages.
+    pub(crate) reporting: Option<FreePageReporting>,
 }
 
 impl<T: Tracer> PhysMem<T> {
     /// Physical memory with another tracer.
     pub(crate) fn with_tracer<U: Tracer>(self, tracer: U) -> PhysMem<U> {
-        let Self { frames, policy, settings, daemons, counters, work } = self;
+        let Self { frames, policy, settings, daemons, counters, work, reporting } = self;
         let frames = frames.with_watch(|heard| heard.with_tracer(tracer));
-        PhysMem { frames, policy, settings, daemons, counters, work }
+        PhysMem { frames, policy, settings, daemons, counters, work, reporting }
     }
 }
 

@@ -39,6 +39,7 @@ impl UsedPages {
         if search.mt != Migratetype::Movable {
             phys.frames.reflag(idx, Flag::CountedImmovable, true);
         }
+        phys.touch(idx, order);
         self.huge.account_alloc(phys.frames.zone_around(idx), search, phys);
         phys.frames.pfn(idx)
     }

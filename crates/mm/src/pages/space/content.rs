@@ -37,6 +37,7 @@ impl UsedPages {
 
     pub(crate) fn copy_page(&mut self, from: Idx, to: Idx, phys: &mut PhysMem<impl Tracer>) {
         phys.work.pages_copied += 1;
+        phys.touch(to, Order::ZERO);
         if let Some(tags) = &mut self.tags {
             tags.copy(from, to);
         }
