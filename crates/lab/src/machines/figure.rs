@@ -177,7 +177,7 @@ impl FigureText {
             let name = &entry.key[leaf.key.len() + 1..];
             let refused = |problem: AnyProblem| (entry.at, problem.into());
             if name == part {
-                value = Some(info.unit.value(entry).map_err(refused)?);
+                value = Some(info.value(entry).map_err(refused)?);
             } else if name == "source" {
                 source = Some(source_of(entry).map_err(refused)?);
             } else {
@@ -197,6 +197,18 @@ fn source_of(leaf: &Leaf<'_>) -> Result<String, AnyProblem> {
         return Err(leaf.wrong("text that says where the figure is from"));
     }
     Ok(words.join(" "))
+}
+
+/// Figure of a guest that reports free blocks. A machine that is none, on the base of one that is, says 0.
+pub(super) const HYPERVISOR_FAULT: &str = "prices.hypervisor_fault";
+
+impl FigureInfo {
+    fn value(&self, leaf: &Leaf<'_>) -> Result<u64, AnyProblem> {
+        match leaf.whole_number() {
+            Some(0) if self.key == HYPERVISOR_FAULT => Ok(0),
+            _ => self.unit.value(leaf),
+        }
+    }
 }
 
 impl Unit {

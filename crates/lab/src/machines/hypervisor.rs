@@ -4,10 +4,7 @@ use order9_machine::cost::Picos;
 use order9_snapshot::Calibration;
 
 use super::MachineSpec;
-use super::figure::{FIGURES, Figure};
-
-/// Figure of a guest that reports free blocks.
-const HYPERVISOR_FAULT: &str = "prices.hypervisor_fault";
+use super::figure::{FIGURES, Figure, HYPERVISOR_FAULT};
 
 impl MachineSpec {
     /// The machine with memory that was captured on a host of these prices. Whether free memory is taken back there is said by the
