@@ -27,6 +27,21 @@ pub(crate) fn wall_per(operations: usize, action: impl FnOnce() -> io::Result<()
     Ok(start.elapsed().as_nanos() as f64 / operations as f64)
 }
 
+/// Time of all CPUs per operation, in ns, but for what they idle: for what interrupts and threads of the kernel have a part in.
+pub(crate) fn busy_per(operations: usize, action: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
+    let (start, idle) = (Instant::now(), idle_ns()?);
+    action()?;
+    let cpus = std::thread::available_parallelism()?.get() as f64;
+    Ok((start.elapsed().as_nanos() as f64 * cpus - (idle_ns()? - idle)) / operations as f64)
+}
+
+/// Time that all CPUs have idled since boot, in ns: /proc/uptime, in steps of 10 ms.
+fn idle_ns() -> io::Result<f64> {
+    let text = std::fs::read_to_string("/proc/uptime")?;
+    let idle = text.split_whitespace().nth(1).and_then(|seconds| seconds.parse::<f64>().ok());
+    idle.map(|seconds| seconds * 1e9).ok_or_else(|| io::Error::other("/proc/uptime holds no time that CPUs idled"))
+}
+
 fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()

@@ -83,6 +83,14 @@ direct! {
     mprotect_run,
     /// mprotect to read-only and back of one page, and reading it, while a second thread runs on another CPU
     mprotect_shared,
+    /// MADV_DONTNEED of a base page that is not there
+    discard_none,
+    /// MADV_DONTNEED of a base page that is there
+    discard_one,
+    /// MADV_DONTNEED of two base pages that are there, per call
+    discard_two,
+    /// MADV_DONTNEED of one part of a huge page that stays
+    discard_part,
     /// two threads on one CPU waking each other through pipes, per round trip
     pipe_round_trip,
     /// cache line to another CPU and back
@@ -135,4 +143,18 @@ direct! {
     huge_split_pages,
     /// split of a huge page of which half is mapped, page by page
     huge_split_half,
+    /// pread of 0 bytes of a file on a disk
+    file_read_none,
+    /// pread of one byte of each page of it, from the page cache
+    file_read_byte,
+    /// pread of 128 KiB of it, from the page cache, per page
+    file_read_chunk,
+    /// pwrite of one byte to each page of it, clean and without a block
+    file_dirty,
+    /// the same once more, pages dirty
+    file_redirty,
+    /// fsync of these pages, per page, all CPUs
+    file_write_back,
+    /// pread of 128 KiB of it, from the disk, per page, all CPUs
+    file_read_disk,
 }

@@ -13,6 +13,7 @@ mod collapse;
 mod compaction;
 mod cpus;
 mod direct;
+mod files;
 mod huge_split;
 mod machine_file;
 mod pages;
@@ -24,6 +25,7 @@ mod zone;
 mod zram;
 
 use std::io;
+use std::path::Path;
 
 pub use direct::Direct;
 pub use machine_file::Base;
@@ -57,11 +59,15 @@ fn refused(what: &'static str) -> impl Fn(io::Error) -> CalibrateError {
 }
 
 /// Measures everything so many times, one round after the other, so that drifts hit everything alike. `tells` hears of each round
-/// that ends.
+/// that ends. `files` is a directory on a disk, without which pages of files are not measured.
 ///
 /// # Errors
 /// What kept it from being measured.
-pub fn measure(rounds: usize, mut tells: impl FnMut(usize)) -> Result<Vec<Direct>, CalibrateError> {
+pub fn measure(
+    rounds: usize,
+    files: Option<&Path>,
+    mut tells: impl FnMut(usize),
+) -> Result<Vec<Direct>, CalibrateError> {
     let available = compaction::available().map_err(refused("/proc/meminfo"))?;
     if available < WANTED {
         return Err(CalibrateError::NoMemory(available));
@@ -83,6 +89,7 @@ pub fn measure(rounds: usize, mut tells: impl FnMut(usize)) -> Result<Vec<Direct
         collapse::measure(&mut direct).map_err(refused("pages to collapse"))?;
         huge_split::measure(&mut direct).map_err(refused("huge pages to split"))?;
         zram::measure(&mut direct).map_err(refused("a device of zram"))?;
+        files::measure(&mut direct, files).map_err(refused("a file on a disk"))?;
         Ok(direct)
     };
     round()?; // The first touches memory that the hypervisor may not have backed yet.

@@ -36,6 +36,7 @@ const FORKS: usize = 20;
 pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
     calls(direct)?;
     faults(direct)?;
+    discards(direct)?;
     clearing(direct)?;
     forks(direct)
 }
@@ -93,6 +94,20 @@ fn faults(direct: &mut Direct) -> io::Result<()> {
     let mut region = Region::anonymous(SLOTS * SLOT / PAGE, PageSize::Base)?;
     direct.first_in_slot = cpu_of(SLOTS, || region.store(0, SLOT));
     direct.second_in_slot = cpu_of(SLOTS, || region.store(PAGE, SLOT));
+    Ok(())
+}
+
+/// Calls that take single pages away, and calls that find none.
+fn discards(direct: &mut Direct) -> io::Result<()> {
+    let mut region = Region::anonymous(PAGES, PageSize::Base)?;
+    region.store(0, PAGE);
+    direct.discard_one = cpu_per(PAGES / 2, || region.punch_every_second_page())?;
+    direct.discard_none = cpu_per(PAGES / 2, || region.punch_every_second_page())?;
+    region.store(0, PAGE);
+    direct.discard_two = cpu_per(PAGES / 4, || region.punch_every_second_pair())?;
+    let mut region = Region::anonymous(HUGE, PageSize::Huge)?;
+    region.store(0, PAGE);
+    direct.discard_part = cpu_per(HUGE / 2, || region.punch_every_second_page())?;
     Ok(())
 }
 

@@ -113,6 +113,11 @@ fn per_page(few: f64, much: f64, many: f64) -> f64 {
     (much - few) / (many - FEW as f64)
 }
 
+/// Price of finding a page of a file in the page cache.
+fn file_page(d: &Direct) -> f64 {
+    d.file_read_byte - d.file_read_none
+}
+
 /// Price of a collapse beside the pages of its slot, as the engine counts it: finding the mapping, looking at each page, the huge page
 /// and its entry, the flush.
 pub(crate) fn around_collapse(d: &Direct) -> f64 {
@@ -315,7 +320,11 @@ pub(crate) const PRICES: &[Price] = &[
         ns: tlb_flush,
         method: "mprotect() of one resident page to read-only and back and reading it, against a page that is not there, less \
                  2 pte_set; one of the two flushes",
-        cross: None,
+        cross: Some(Cross {
+            what: "twice MADV_DONTNEED of one page, less that of two and that of none",
+            ns: |d| 2.0 * d.discard_one - d.discard_two - d.discard_none,
+            comment: "a call that finds pages gathers them to be freed",
+        }),
     },
     Price {
         key: "tlb_ipi",
@@ -440,6 +449,36 @@ pub(crate) const PRICES: &[Price] = &[
         method: "The same where half of it is mapped, page by page, per page that is not, less split_huge_part for each part, \
                  remap_huge_part for each that is mapped, getppid(), vma_lookup, rmap_walk, tlb_flush, for each page that \
                  is mapped pte_set and pte_clear, and pcp_hit",
+        cross: None,
+    },
+    Price {
+        key: "file_page",
+        ns: file_page,
+        method: "pread() of one byte of each page of a file of 128 MiB in the page cache, less pread() of 0 bytes",
+        cross: Some(Cross {
+            what: "pread() of 128 KiB, per page, less copy_page",
+            ns: |d| d.file_read_chunk - d.memcpy,
+            comment: "the search for the page after one that was found is shorter",
+        }),
+    },
+    Price {
+        key: "dirty_page",
+        ns: |d| d.file_dirty - d.file_redirty,
+        method: "pwrite() of one byte to each page of a sparse file, pages in the page cache and clean, less the same a second \
+                 time",
+        cross: None,
+    },
+    Price {
+        key: "writeback_page",
+        ns: |d| d.file_write_back,
+        method: "fsync() of a file of 128 MiB whose pages are dirty, per page: time of all CPUs but for what they idle",
+        cross: None,
+    },
+    Price {
+        key: "read_page",
+        ns: |d| d.file_read_disk - d.file_read_chunk - zone_check(d) - pcp_hit(d) - file_page(d),
+        method: "pread() of 128 KiB from the disk, per page, time of all CPUs but for what they idle, less the same from the page \
+                 cache, zone_check, pcp_hit and file_page for the new page",
         cross: None,
     },
 ];

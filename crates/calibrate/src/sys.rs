@@ -131,6 +131,11 @@ impl Region {
         self.punch(2 * PAGE, PAGE)
     }
 
+    /// Gives two pages of every four back, by a call for each pair.
+    pub(crate) fn punch_every_second_pair(&mut self) -> io::Result<()> {
+        self.punch(4 * PAGE, 2 * PAGE)
+    }
+
     /// Gives back all pages but one in `stride`, one call between two that stay.
     pub(crate) fn keep_one_in(&mut self, stride: usize) -> io::Result<()> {
         self.punch(stride * PAGE, (stride - 1) * PAGE)

@@ -1,10 +1,11 @@
 //! Prices of work in the guest, measured by a process of their own: it pins itself to a CPU and raises its priority.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use order9_calibrate::Direct;
-use order9_live::{read_frame, write_frame};
+use order9_live::{Storage, read_frame, write_frame};
 
 use crate::console::say;
 
@@ -26,6 +27,11 @@ const PAGES_TO_SCAN: &str = "/sys/kernel/mm/transparent_hugepage/khugepaged/page
 /// All of a guest's memory and more: the calibration has khugepaged collapse everything in one pass.
 const ALL_PAGES: &str = "100000000";
 
+/// The directory on the guest's disk, where it has one.
+fn files() -> Option<&'static Path> {
+    Some(Path::new(Storage::FILES)).filter(|place| place.exists())
+}
+
 /// The process.
 pub(crate) fn main(rounds: &str) -> ExitCode {
     // Where the kernel has no khugepaged, the calibration leaves its prices out.
@@ -33,7 +39,7 @@ pub(crate) fn main(rounds: &str) -> ExitCode {
     let measured = rounds
         .parse()
         .map_err(|_| format!("a number of rounds of {rounds}"))
-        .and_then(|rounds| order9_calibrate::measure(rounds, |_| {}).map_err(|error| error.to_string()));
+        .and_then(|rounds| order9_calibrate::measure(rounds, files(), |_| {}).map_err(|error| error.to_string()));
     let mut frame = Vec::new();
     let written = write_frame(&mut frame, &measured).and_then(|()| std::io::stdout().write_all(&frame));
     if let Err(error) = written {

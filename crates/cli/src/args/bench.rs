@@ -78,6 +78,10 @@ pub(crate) struct CalibrateArgs {
     /// Machine whose figures stand for those that cannot be measured here: a built-in one, or a file.
     #[arg(long, value_name = "MACHINE", default_value = "epyc-vm")]
     pub(crate) base: String,
+    /// A directory on a disk of this host, for prices of pages of files; a file of 128 MiB comes and goes there. In a virtual machine it is
+    /// the machine's disk. [default: these prices are those of the base]
+    #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
+    pub(crate) files: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
     /// Write the prices into this file, as a machine of the lab; - for standard output.
