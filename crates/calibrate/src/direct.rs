@@ -89,7 +89,9 @@ direct! {
     discard_one,
     /// MADV_DONTNEED of two base pages that are there, per call
     discard_two,
-    /// MADV_DONTNEED of one part of a huge page that stays
+    /// MADV_DONTNEED of the first part of a huge page, which is mapped by one entry until then
+    discard_first_part,
+    /// MADV_DONTNEED of another part of it
     discard_part,
     /// two threads on one CPU waking each other through pipes, per round trip
     pipe_round_trip,

@@ -107,6 +107,7 @@ fn discards(direct: &mut Direct) -> io::Result<()> {
     direct.discard_two = cpu_per(PAGES / 4, || region.punch_every_second_pair())?;
     let mut region = Region::anonymous(HUGE, PageSize::Huge)?;
     region.store(0, PAGE);
+    direct.discard_first_part = cpu_per(HUGE * PAGE / SLOT, || region.give_back_of_slots(PAGE))?;
     direct.discard_part = cpu_per(HUGE / 2, || region.punch_every_second_page())?;
     Ok(())
 }

@@ -94,8 +94,13 @@ fn fault(d: &Direct) -> f64 {
     d.write_fault - vma_lookup(d) - zone_check(d) - pcp_hit(d) - clear_page(d) - pte_set(d) - table_per_page(d)
 }
 
+/// A call for two pages takes one page more than a call for one, and a call for one a page and a flush more than a call in vain.
 fn tlb_flush(d: &Direct) -> f64 {
-    d.mprotect_page - d.mprotect_empty - 2.0 * pte_set(d)
+    2.0 * d.discard_one - d.discard_two - d.discard_none
+}
+
+fn split_pmd(d: &Direct) -> f64 {
+    d.discard_first_part - d.discard_part - tlb_flush(d)
 }
 
 /// Price of a base page that is collapsed, the hole in whose place it is left out: the copy, and all that becomes of the old page.
@@ -134,7 +139,7 @@ fn around_split(d: &Direct, mapped: f64) -> f64 {
 
 /// Price of a part of a huge page that is split.
 fn split_huge_part(d: &Direct) -> f64 {
-    let entry = PER_TABLE * pte_set(d) + tlb_flush(d);
+    let entry = split_pmd(d) + tlb_flush(d);
     (d.huge_split_whole - entry - around_split(d, PER_TABLE)) / PER_TABLE
 }
 
@@ -318,12 +323,12 @@ pub(crate) const PRICES: &[Price] = &[
     Price {
         key: "tlb_flush",
         ns: tlb_flush,
-        method: "mprotect() of one resident page to read-only and back and reading it, against a page that is not there, less \
-                 2 pte_set; one of the two flushes",
+        method: "Twice MADV_DONTNEED of one page, less that of two pages in one call and that of a page that is not there",
         cross: Some(Cross {
-            what: "twice MADV_DONTNEED of one page, less that of two and that of none",
-            ns: |d| 2.0 * d.discard_one - d.discard_two - d.discard_none,
-            comment: "a call that finds pages gathers them to be freed",
+            what: "mprotect() of one resident page to read-only and back and reading it, against a page that is not there, less twice \
+                   that of many pages, per page; one of the two flushes",
+            ns: |d| d.mprotect_page - d.mprotect_empty - 2.0 * d.mprotect_run,
+            comment: "the read has to walk the page table again",
         }),
     },
     Price {
@@ -428,8 +433,8 @@ pub(crate) const PRICES: &[Price] = &[
     Price {
         key: "split_huge_part",
         ns: split_huge_part,
-        method: "MADV_COLD for one page of a huge page, per part, less getppid(), vma_lookup, rmap_walk, 2 tlb_flush, and for \
-                 each part 2 pte_set and pte_clear",
+        method: "MADV_COLD for one page of a huge page, per part, less getppid(), vma_lookup, rmap_walk, split_pmd, 2 tlb_flush, and \
+                 for each part pte_set and pte_clear",
         cross: None,
     },
     Price {
@@ -449,6 +454,24 @@ pub(crate) const PRICES: &[Price] = &[
         method: "The same where half of it is mapped, page by page, per page that is not, less split_huge_part for each part, \
                  remap_huge_part for each that is mapped, getppid(), vma_lookup, rmap_walk, tlb_flush, for each page that \
                  is mapped pte_set and pte_clear, and pcp_hit",
+        cross: None,
+    },
+    Price {
+        key: "unmap_huge_part",
+        ns: |d| d.discard_part - d.discard_none - tlb_flush(d),
+        method: "MADV_DONTNEED of single parts of huge pages that stay, less that of a page that is not there and tlb_flush",
+        cross: None,
+    },
+    Price {
+        key: "split_pmd",
+        ns: split_pmd,
+        method: "MADV_DONTNEED of the first part of a huge page that is mapped by one entry, less that of another part and tlb_flush",
+        cross: None,
+    },
+    Price {
+        key: "discard",
+        ns: |d| d.discard_none - d.getppid - vma_lookup(d),
+        method: "MADV_DONTNEED of a page that is not there, less getppid() and vma_lookup",
         cross: None,
     },
     Price {
@@ -503,11 +526,23 @@ mod tests {
 
     #[test]
     fn a_split_is_its_parts_their_mappings_and_what_they_have_prices_for() {
-        let direct = Direct { unmap: 300.0, fork_page: 100.0, compact_sixteenth_scans: 1.0, ..Direct::default() };
+        let direct = Direct {
+            unmap: 300.0,
+            fork_page: 100.0,
+            compact_sixteenth_scans: 1.0,
+            discard_none: 1_000.0,
+            discard_one: 1_900.0,
+            discard_two: 2_500.0,
+            discard_part: 1_600.0,
+            discard_first_part: 11_900.0,
+            ..Direct::default()
+        };
+        let unmapped = ["tlb_flush", "unmap_huge_part", "split_pmd", "discard"].map(|key| price(&direct, key).round());
+        assert_eq!(unmapped, [300.0, 300.0, 10_000.0, 1_000.0]);
         let [split, remap, free] = [250.0, 400.0, 900.0];
         let parts = |mapped: f64| around_split(&direct, mapped) + PER_TABLE * split;
         let direct = Direct {
-            huge_split_whole: parts(PER_TABLE) + PER_TABLE * pte_set(&direct) + tlb_flush(&direct),
+            huge_split_whole: parts(PER_TABLE) + split_pmd(&direct) + tlb_flush(&direct),
             huge_split_pages: parts(511.0) + 511.0 * remap,
             huge_split_half: parts(256.0) + 256.0 * (remap + free + pcp_hit(&direct)),
             ..direct

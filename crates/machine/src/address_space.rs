@@ -13,6 +13,7 @@ use crate::access::Pass;
 use crate::faults::refused;
 use crate::files::file_of;
 use crate::thread::Thread;
+use crate::time::Class;
 use crate::time::Mode;
 
 const HUGE_PAGE: Bytes = Order::PAGEBLOCK.pages().bytes();
@@ -112,6 +113,7 @@ impl AddressSpace for Thread {
             _changing = self.change_mappings(range(area)).await;
         } else {
             _reading = self.mmap_lock(Mode::Shared).await;
+            self.kernel.pay(Class::System, self.kernel.prices.discard).await;
         }
         let done = self.kernel.with(|mm| mm.madvise(self.process.space, start(area), area.length, advice, self.cpu()));
         self.spend().await;

@@ -171,6 +171,12 @@ prices! {
     remap_huge_part,
     /// Giving back such a part that nobody maps, beside its frame.
     free_huge_part,
+    /// Emptying one page table entry of a part of a huge page that stays. As `pte_clear` where it was not measured.
+    unmap_huge_part,
+    /// Replacing the entry of a whole huge page by a table with an entry for each part. As 512 `pte_set` where it was not measured.
+    split_pmd,
+    /// Taking pages of a range away (MADV_DONTNEED), beside the system call, the mapping, the pages and the flush.
+    discard,
     /// Opening a file whose dentry and inode are cached, and closing it again, beside the two system calls.
     file_open,
     /// Making a file: directory entry and new inode, in memory and in the log. CPU time beyond `file_open`.
@@ -267,6 +273,7 @@ impl Prices {
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
+            huge_parts_unmapped, pmds_split,
         } = *done.rest;
         let of_faults = self.zone_check.times(zones_checked)
             + self.pcp_hit.times(pcp_hits)
@@ -278,7 +285,7 @@ impl Prices {
             | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | hypervisor_faults | tlb_flushes
             | pages_uncached
             | ranges_collapsed | pages_collapsed | parts_collapsed
-            | huge_parts_split | huge_parts_remapped | huge_parts_freed | done.lru.batched;
+            | huge_parts_split | huge_parts_remapped | huge_parts_freed | huge_parts_unmapped | pmds_split | done.lru.batched;
         // Most steps are faults: to multiply zeros would cost them more than the rest of their bill.
         if others == 0 && done.other_nodes.is_empty() { of_faults } else { self.with_others(of_faults, done) }
     }
@@ -290,7 +297,8 @@ impl Prices {
         let Work {
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached,
-            ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed, ..
+            ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
+            huge_parts_unmapped, pmds_split, ..
         } = *done.rest;
         let unlocked = of_faults
             + self.frame_scan.times(scanned_unlocked + blocks_passed)
@@ -311,6 +319,8 @@ impl Prices {
             + self.split_huge_part.times(huge_parts_split)
             + self.remap_huge_part.times(huge_parts_remapped)
             + self.free_huge_part.times(huge_parts_freed)
+            + self.unmap_huge_part.times(huge_parts_unmapped)
+            + self.split_pmd.times(pmds_split)
             + self.hypervisor_fault.times(hypervisor_faults);
         // Prices of faults, files and unmapped entries include what is done under the lock for their pages.
         let others = done.other_nodes.iter().fold(Picos::ZERO, |sum, (_, work)| sum + self.batched(work));

@@ -31,6 +31,10 @@ order9_frames::counts! {
         prot_numa,
         /// Page table entries emptied.
         ptes_cleared,
+        /// Page table entries emptied that showed a part of a huge page, which stays.
+        huge_parts_unmapped,
+        /// Entries of whole huge pages replaced by a table with an entry for each part.
+        pmds_split,
         /// Page tables put in place.
         page_tables_allocated,
         /// Kernel objects allocated or freed.

@@ -176,8 +176,12 @@ impl<'a> Gaps<'a> {
         let mut page = format!(
             "# Where the lab differs from real kernels\n\n{origin}\n\n\
              {good} of {all} quantities ({share:.0} %) are good enough: inside the range of the real runs, within the goal around their median, \
-             or too little to matter. {} of the others have no explanation yet.\n\n## Experiments\n\n",
-            self.unexplained()
+             or too little to matter. {}\n\n## Experiments\n\n",
+            match self.unexplained() {
+                0 => "The others are explained below.".to_owned(),
+                1 => "1 of the others has no explanation yet.".to_owned(),
+                unexplained => format!("{unexplained} of the others have no explanation yet."),
+            }
         );
         page.push_str(&self.overview());
         page.push_str("\n## Known gaps by cause, the worst first\n\nThe last column is the distance from the real median in goals.\n");

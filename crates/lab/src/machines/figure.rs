@@ -125,7 +125,7 @@ const OTHERS: [(&str, Unit, &str, Needed); 12] = [
 ];
 
 /// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own.
-const SELDOM_MEASURED: [&str; 8] = [
+const SELDOM_MEASURED: [&str; 11] = [
     "uncache_page",
     "collapse_range",
     "collapse_page",
@@ -133,6 +133,9 @@ const SELDOM_MEASURED: [&str; 8] = [
     "split_huge_part",
     "remap_huge_part",
     "free_huge_part",
+    "unmap_huge_part",
+    "split_pmd",
+    "discard",
     "hypervisor_fault",
 ];
 

@@ -104,6 +104,9 @@ fn remote(figures: &[Figure]) -> Option<Remote> {
     Some(Remote { latency: factor("remote.latency")?, bandwidth: factor("remote.bandwidth")? })
 }
 
+/// Base pages of a huge page.
+const HUGE_PARTS: u64 = 512;
+
 fn prices(figures: &[Figure]) -> Prices {
     let mut prices = Prices::default();
     for info in PRICES {
@@ -111,6 +114,9 @@ fn prices(figures: &[Figure]) -> Prices {
             *(info.field)(&mut prices) = Picos::new(figure.value);
         }
     }
+    let or = |price: Picos, other| if price == Picos::ZERO { other } else { price };
+    prices.unmap_huge_part = or(prices.unmap_huge_part, prices.pte_clear);
+    prices.split_pmd = or(prices.split_pmd, prices.pte_set.times(HUGE_PARTS));
     prices
 }
 

@@ -74,7 +74,7 @@ fn work_on_lru_lists_is_done_under_the_lru_lock() {
 fn other_work_is_done_without_either() {
     let p = prices();
     let half = Picos::new(p.copy_page.get() / 2);
-    let kinds: [Kind; 24] = [
+    let kinds: [Kind; 26] = [
         (|(frames, ..)| frames.zones_checked = 3, p.zone_check),
         (|(_, work, _)| work.scanned_unlocked = 3, p.frame_scan),
         (|(_, work, _)| work.blocks_passed = 3, p.frame_scan),
@@ -98,6 +98,8 @@ fn other_work_is_done_without_either() {
         (|(_, work, _)| work.huge_parts_split = 3, p.split_huge_part),
         (|(_, work, _)| work.huge_parts_remapped = 3, p.remap_huge_part),
         (|(_, work, _)| work.huge_parts_freed = 3, p.free_huge_part),
+        (|(_, work, _)| work.huge_parts_unmapped = 3, p.unmap_huge_part),
+        (|(_, work, _)| work.pmds_split = 3, p.split_pmd),
         (|(_, work, _)| work.hypervisor_faults = 3, p.hypervisor_fault),
     ];
     for (kind, (change, price)) in kinds.into_iter().enumerate() {

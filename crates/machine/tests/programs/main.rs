@@ -43,9 +43,11 @@ fn prices() -> Prices {
         &mut prices.remap_huge_part,
         &mut prices.free_huge_part,
         &mut prices.hypervisor_fault,
+        &mut prices.discard,
     ] {
         *seldom = Picos::ZERO;
     }
+    prices.split_pmd = prices.pte_set.times(512);
     prices
 }
 

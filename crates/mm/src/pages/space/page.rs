@@ -33,6 +33,8 @@ pub(crate) enum Zap {
 #[derive(Default)]
 struct Zapped {
     entries: u64,
+    /// Entries of them that showed parts of huge pages.
+    parts: u64,
     rss: Rss,
     swap_pages: u64,
     /// Pages of locked mappings that others still show.
@@ -199,7 +201,8 @@ impl UsedPages {
         let space = self.spaces.living(id);
         space.rss -= zapped.rss;
         space.swap_pages -= zapped.swap_pages;
-        phys.work.ptes_cleared += zapped.entries;
+        phys.work.ptes_cleared += zapped.entries - zapped.parts;
+        phys.work.huge_parts_unmapped += zapped.parts;
         phys.work.tlb_flushes += u64::from(zapped.entries > 0);
         zapped.locked.into_iter().for_each(|idx| self.munlock_page(idx, phys));
     }
@@ -229,6 +232,7 @@ impl UsedPages {
             zapped.swap_pages += 1;
         }
         if let Some(idx) = pte.idx() {
+            zapped.parts += u64::from(phys.frames.word(idx).is_compound());
             zapped.rss += self.unmap_page(at, idx, cpu, phys);
             if phys.frames.word(idx).has(PageFlag::Unevictable) {
                 zapped.locked.push(idx); // Whether it stays so is a matter of all its mappings.

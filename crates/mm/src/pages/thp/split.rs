@@ -74,7 +74,7 @@ impl UsedPages {
         } else {
             self.huge.release_huge_zero(phys);
         }
-        phys.work.ptes_set += u64::from(NR);
+        phys.work.pmds_split += 1;
         phys.work.tlb_flushes += 1;
     }
 
