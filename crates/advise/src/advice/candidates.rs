@@ -69,7 +69,7 @@ pub(super) fn candidates(snapshot: &Snapshot, plan: &Plan) -> Vec<Remedy> {
     let has_swap = snapshot.meminfo.get("SwapTotal").is_some_and(|&kib| kib > 0);
     let rows = SETTINGS.iter().chain(if has_swap { WITH_SWAP } else { &[] });
     let of_rows = rows.filter_map(|(name, value, risk)| copy.remedy(&[(name, (*value).to_owned())], risk));
-    let computed = [copy.khugepaged(4), copy.khugepaged(32), copy.reserve(2), copy.reserve(4), copy.hugetlb()];
+    let computed = [copy.khugepaged(1), copy.khugepaged(10), copy.reserve(2), copy.reserve(4), copy.hugetlb()];
     of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot)).collect()
 }
 
@@ -102,21 +102,18 @@ impl Copy<'_> {
         is_change.then(|| Remedy::of_settings(settings, risk))
     }
 
-    /// khugepaged that looks at `times` as many pages, ten times as often at most.
+    /// khugepaged that looks at memory ten times as often, and at `times` as many pages.
     fn khugepaged(&self, times: u64) -> Option<Remedy> {
-        const FILES: [&str; 3] = [
-            "thp.khugepaged.pages_to_scan",
-            "thp.khugepaged.scan_sleep_millisecs",
-            "thp.khugepaged.alloc_sleep_millisecs",
-        ];
-        let [pages, scan, alloc] = [self.number(FILES[0])?, self.number(FILES[1])?, self.number(FILES[2])?];
-        let (often, more) = if times >= 10 { (10, times.div_ceil(10)) } else { (times, 1) };
-        let values =
-            [pages.saturating_mul(more), (scan / often).max(1), (alloc / often).max(1)].map(|value| value.to_string());
-        let settings: Vec<_> = FILES.into_iter().zip(values).collect();
+        const OFTEN: u64 = 10;
+        let [sleep, pages] = ["thp.khugepaged.scan_sleep_millisecs", "thp.khugepaged.pages_to_scan"];
+        let each = |name: &'static str, value: u64| (name, value.to_string());
+        let mut settings = vec![each(sleep, (self.number(sleep)? / OFTEN).max(1))];
+        if times > 1 {
+            settings.push(each(pages, self.number(pages)?.saturating_mul(times)));
+        }
         let remedy =
             self.remedy(&settings, "khugepaged takes more of a CPU, and huge pages that others would have had")?;
-        Some(Remedy { name: format!("khugepaged {times} times as fast"), ..remedy })
+        Some(Remedy { name: format!("khugepaged {} times as fast", OFTEN * times), ..remedy })
     }
 
     /// Marks that keep `times` as much memory free.

@@ -1,4 +1,4 @@
-//! The cost of a demand, in time: what a program pays to get its memory and to use it, and what others pay for that.
+//! The cost of a demand, in time: all that a program pays to get its memory and to use it, and what others pay for that.
 //!
 //! Key types: [`Costs`] (of one run), [`Case`] (of all runs of a remedy). The terms and their sources: docs/advise.md.
 
@@ -15,7 +15,7 @@ use crate::measures::{at_end, huge_share};
 /// Phase in which `map-and-write` gets its memory.
 const WRITE: &str = "write";
 
-/// What a remedy came to, beside what is.
+/// Cost of the demand with a remedy, or as the host is, and the amounts behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Case {
     /// Cost of the demand, in nanoseconds: the sum of `costs`.
@@ -40,7 +40,7 @@ pub struct Case {
     pub cache_lost: Estimate,
     /// Pages that were written to swap.
     pub swapped_out: Estimate,
-    /// Reasons why runs ended before their time; such a remedy is never worth it.
+    /// Reasons for which runs ended before their time; such a remedy is never worth it.
     pub ended: Vec<String>,
 }
 
@@ -164,4 +164,48 @@ fn fault_samples(run: &Run) -> f64 {
 /// Pages that page cache and reclaimable slab have less at the end than at the start.
 fn cache_lost(run: &Run) -> f64 {
     ["nr_file_pages", "nr_slab_reclaimable"].map(|level| (-growth(run, level)).max(0.0)).iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_record::{Counters, Phase, Sample, Unit};
+    use order9_units::{CounterMeaning, CounterUnit};
+
+    use super::*;
+
+    /// A run that took `write` ns for its faults after a request of 50 ns, whose loads take `access` ns, with these counters at its
+    /// end; all were 1000 at its begin.
+    fn run(write: u64, access: f64, counters: &[(&str, u64)]) -> Run {
+        let mut run = Run::new("a", 1);
+        let operation = run.operation("access", Unit::Nanos);
+        run.samples.push(Sample { operation, at: Nanos::ZERO, value: access });
+        let names = counters.iter().map(|(name, _)| (*name, CounterMeaning::level(CounterUnit::Pages)));
+        run.counters = Counters::new(names);
+        let (begin, end) = (vec![1000; counters.len()], counters.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+        run.counters.push(Nanos::ZERO, &begin);
+        let phase = |name: &str, from: u64, to: u64| Phase {
+            name: name.to_owned(),
+            begin: Nanos::new(from),
+            end: Nanos::new(to),
+            at_begin: begin.clone(),
+            at_end: end.clone(),
+        };
+        run.phases = vec![phase(BEFOREHAND, 0, 50), phase(WRITE, 50, 50 + write)];
+        run
+    }
+
+    #[test]
+    fn a_cost_is_the_time_of_all_that_the_demand_took() {
+        let counters =
+            [("nr_file_pages", 990), ("nr_slab_reclaimable", 1005), ("pswpout", 1002), ("order9_kswapd_cpu_ns", 1300)];
+        let (now, then) = (run(400, 200.0, &counters), run(700, 100.0, &[]));
+        let rates = Rates::new(&[&now], Nanos::new(10_000), Nanos::new(8));
+        let case = Case::of(&[&now], rates);
+        let costs = Costs { faults_ns: 400.0, use_ns: 10_000.0, daemons_ns: 300.0, requests_ns: 50.0, reread_ns: 96.0 };
+        assert_eq!(case.costs, costs, "10 pages of cache and 2 of swap at 8 ns; slab grew");
+        assert_eq!(case.cost_ns.mean(), 10_846.0);
+        let case = Case::of(&[&then], rates);
+        assert_eq!((case.costs.use_ns, case.costs.faults_ns), (5_000.0, 700.0), "as many loads, at half the time");
+        assert_eq!(case.ended, Vec::<String>::new());
+    }
 }

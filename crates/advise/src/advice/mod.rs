@@ -80,7 +80,7 @@ pub struct Finding {
     pub more: Bytes,
     /// Time that the remedy saves: cost of the demand now, less that with the remedy, in nanoseconds.
     pub worth_ns: f64,
-    /// The same in percent of the cost now.
+    /// Worth in percent of the cost now.
     pub worth_percent: f64,
     /// Better where the program gets more memory; else the judgement on the cost, by the rule that `what-if` has.
     pub verdict: Verdict,

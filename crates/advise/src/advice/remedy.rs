@@ -6,7 +6,7 @@ use order9_units::NodeId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Something to do about a host.
+/// Remedy for a host: settings that are written, and requests that are made once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remedy {
     /// Short name of the remedy.
@@ -153,4 +153,48 @@ impl Remedy {
 
 fn list(nodes: &[NodeId]) -> String {
     nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_snapshot::synth::{SynthSpec, synth};
+
+    use super::*;
+
+    fn setting(name: &'static str, value: &str) -> Remedy {
+        Remedy::of_settings(&[(name, value.to_owned())], "risk")
+    }
+
+    #[test]
+    fn a_remedy_says_how_it_is_made() {
+        let thp = setting("thp.defrag", "always");
+        assert_eq!(thp.order9().as_deref(), Some("sudo order9 apply --set thp.defrag=always"));
+        assert_eq!(thp.linux(), ["echo always > /sys/kernel/mm/transparent_hugepage/defrag"]);
+        assert_eq!(setting("vm.swappiness", "10").linux(), ["sysctl -w vm.swappiness=10"]);
+        let (two_nodes, _) = synth(&SynthSpec { nodes: 2, ..SynthSpec::default() }).expect("a synthetic map");
+        let of = |drop, nodes: &[u16]| {
+            Remedy::of_requests(drop, nodes.iter().map(|&node| NodeId(node)).collect(), &two_nodes)
+        };
+        let all = of(Some(Drop::All), &[0, 1]);
+        assert_eq!(all.name, "drop_caches=3, compact_memory");
+        assert_eq!(all.linux(), ["echo 3 > /proc/sys/vm/drop_caches", "echo 1 > /proc/sys/vm/compact_memory"]);
+        assert_eq!(all.parameters(), ["drop_first=3", "compact_first=0,1"]);
+        assert_eq!((all.order9(), all.risks.len()), (None, 2));
+        let one = of(None, &[1]);
+        assert_eq!((one.name.as_str(), one.compact_all), ("compact node 1", false));
+        assert_eq!(one.linux(), ["echo 1 > /sys/devices/system/node/node1/compact"]);
+    }
+
+    #[test]
+    fn remedies_are_made_together_unless_they_contradict() {
+        let (defrag, swappiness) = (setting("thp.defrag", "always"), setting("vm.swappiness", "10"));
+        assert_eq!(defrag.and(&setting("thp.defrag", "never")), None, "one setting has one value");
+        let both = defrag.and(&swappiness).expect("two settings");
+        assert_eq!(both.settings, ["thp.defrag=always", "vm.swappiness=10"]);
+        let drop = Remedy { drop_caches: Some(Drop::Slab), name: "drop_caches=2".to_owned(), ..Remedy::nothing() };
+        assert_eq!(drop.and(&drop), None, "requests are made once");
+        let both = defrag.and(&drop).expect("a setting and a request");
+        assert_eq!(both.name, "drop_caches=2 + thp.defrag=always");
+        assert_eq!(both.linux().len(), 2);
+    }
 }

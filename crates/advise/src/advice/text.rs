@@ -11,9 +11,10 @@ use super::{Advice, Case, Finding};
 
 /// Columns of the text.
 const WIDTH: usize = 98;
-/// Remedies in the table, and of these with their commands.
+/// Lines of a screen.
+const LINES: usize = 25;
+/// Remedies in the table.
 const ROWS: usize = 4;
-const TOLD: usize = 2;
 /// Time below which a cell says nothing, in nanoseconds.
 const SHOWN: f64 = 100_000.0;
 const HUGE: Bytes = PAGEBLOCK_PAGES.bytes();
@@ -53,20 +54,22 @@ impl Advice {
     /// The advice as text for a terminal.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut text = wrap(&self.sentence, WIDTH);
-        text += "\n";
-        text += &self.table();
-        for finding in self.findings.iter().take(TOLD) {
-            text += "\n";
-            text += &told(finding);
-        }
-        text += "\n";
+        let mut text = format!("{}\n{}", wrap(&self.sentence, WIDTH), self.table());
+        let mut end = "\n".to_owned();
         if let Some(restart) = &self.restart {
-            text += &wrap(&restart.sentence(self.short()), WIDTH);
+            end += &wrap(&restart.sentence(self.short()), WIDTH);
         }
-        text += &wrap(format!("{} {}", self.together(), self.how()).trim_start(), WIDTH);
-        self.notes.iter().for_each(|note| text += &wrap(&format!("Note: {note}."), WIDTH));
-        text
+        end += &wrap(format!("{} {}", self.together(), self.how()).trim_start(), WIDTH);
+        self.notes.iter().for_each(|note| end += &wrap(&format!("Note: {note}."), WIDTH));
+        for (nth, finding) in self.findings.iter().take(ROWS).enumerate() {
+            let told = format!("\n{}", told(finding));
+            // Commands of the best are told in any case, others as far as the screen goes.
+            if nth > 0 && [&text, &told, &end].map(|part| part.lines().count()).iter().sum::<usize>() > LINES {
+                break;
+            }
+            text += &told;
+        }
+        text + &end
     }
 
     /// Huge pages of the demand, where the best remedy leaves it without some.
@@ -120,13 +123,13 @@ impl Advice {
 
 /// Risk and commands of a remedy.
 fn told(finding: &Finding) -> String {
-    let risks = finding.remedy.risks.join("; ");
-    let mut text = wrap(&format!("{}: {risks}.", finding.remedy.name), WIDTH);
-    let order9 = finding.order9.iter().map(|command| format!("  {command}\n"));
-    order9.for_each(|line| text += &line);
-    let linux = finding.linux.join("; ");
-    text += &format!("  {linux}\n");
-    text
+    let risks = wrap(&format!("{}: {}.", finding.remedy.name, finding.remedy.risks.join("; ")), WIDTH);
+    let order9 = finding.order9.iter().map(|command| match command.chars().count() + 2 > WIDTH {
+        true => command.replace(" --set ", " \\\n    --set ").replacen(" \\\n   ", "", 1),
+        false => command.clone(),
+    });
+    let commands = order9.chain(finding.linux.iter().cloned());
+    risks + &commands.map(|command| format!("  {command}\n")).collect::<String>()
 }
 
 fn row(name: &str, saves: Option<f64>, case: &Case, shows_memory: bool) -> Vec<String> {
