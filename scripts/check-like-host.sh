@@ -14,9 +14,12 @@ out=${OUT:-$(mktemp -d)}
 mkdir -p "$out"
 
 if [ $# -gt 0 ]; then
+    # In a group of processes of its own, all of which end with the script.
+    set -m
     (while :; do "$@" >"$out/command.txt" 2>&1 || true; done) &
     busy=$!
-    trap 'kill "$busy"; [ -n "${OUT:-}" ] || rm -rf "$out"' EXIT
+    set +m
+    trap 'kill -- "-$busy"; [ -n "${OUT:-}" ] || rm -rf "$out"' EXIT
     sleep 5
 fi
 

@@ -137,14 +137,16 @@ fn advice_names_what_is_worth_it_with_its_command() {
     compare("advise-fragmented.txt", &advice);
     assert!(advice.starts_with("compact_memory saves "), "{advice}");
     assert!(advice.contains("\n  echo 1 > /proc/sys/vm/compact_memory\n"), "{advice}");
-    let advice = text("advise {} --want 256M --param madvise=no --seeds 2", "host-building-6.18.o9snap");
-    assert!(advice.starts_with("thp.enabled=always saves "), "{advice}");
-    assert!(advice.contains("\n  sudo order9 apply --set thp.enabled=always\n"), "{advice}");
+    // Kernels turn huge pages off on machines as small as this one.
+    let advice = text("advise {} --want 64M --param pause=0s --param hold=0s", "fresh-5.10.o9snap");
+    assert!(advice.starts_with("thp.enabled=madvise saves "), "{advice}");
+    assert!(advice.contains("\n  sudo order9 apply --set thp.enabled=madvise\n"), "{advice}");
+    assert!(advice.contains("\n  echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\n"), "{advice}");
 }
 
 #[test]
 fn where_nothing_is_worth_it_the_advice_is_to_do_nothing() {
-    let advice = text("advise {} --want 64M --param pause=0s --param hold=0s", "fresh-5.10.o9snap");
+    let advice = text("advise {} --want 64M --param pause=0s --param hold=0s", "slabs-6.12.o9snap");
     assert!(advice.starts_with("Do nothing: 100 % of the demand is huge as the host is, and none of "), "{advice}");
     assert!(advice.contains("Only a restart mends "), "{advice}");
 }

@@ -99,7 +99,11 @@ fn a_host_goes_on_as_in_its_recording_alone_and_beside_another_program() {
     let folder = tempfile::tempdir().expect("a directory");
     written(folder.path(), |_, _| (), Some(START));
     order9_line("run like-host {}/rec --param time=12s --seeds 1 -o {}/alone", folder.path()).success();
-    assert_eq!(growth(&folder.path().join("alone"), "replay", "pgfault"), 700 * 12, "over and over, and cut at the end");
+    assert_eq!(
+        growth(&folder.path().join("alone"), "replay", "pgfault"),
+        700 * 12,
+        "over and over, and cut at the end"
+    );
     let line = "run idle --param beside={}/rec --param time=8s --seeds 1 -o {}/beside";
     let text = order9_line(line, folder.path()).success();
     assert!(!text.contains("fault-huge"), "only the program is measured: {text}");
