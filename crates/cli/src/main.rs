@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod advise;
 mod apply;
 mod args;
 mod ask;
@@ -87,6 +88,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Machines(command) => machines::run(&command),
         Command::Ask(args) => ask::run(&args),
         Command::WhatIf(args) => what_if::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),

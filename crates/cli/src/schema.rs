@@ -1,5 +1,6 @@
 //! `order9 schema`: the form of everything that the command prints or writes as JSON, made of the types that are written.
 
+use order9_advise::advice::Advice;
 use order9_advise::ask::Answer;
 use order9_advise::what_if::Comparison;
 use order9_apply::UndoneRecord;
@@ -33,6 +34,7 @@ struct Form {
 
 /// All forms: of commands in the order of their names, then of files.
 const FORMS: &[Form] = &[
+    form::<Advice>("advise", "remedies for a host that are worth it, their worth, risks and commands, and all others"),
     form::<Answer>("ask", "whether a program would get huge pages now, and the first obstacle"),
     form::<apply::Applied<'_>>(
         "apply",

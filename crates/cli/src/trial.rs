@@ -1,14 +1,16 @@
-//! The copy that `order9 ask` and `order9 what-if` try things on: a capture, or this host's memory as it is now.
+//! The copy that `order9 ask`, `order9 what-if` and `order9 advise` try things on: a capture, or this host's memory as it is now.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use order9_advise::Trial;
+use order9_advise::{Demand, Trial};
 use order9_lab::Plan;
+use order9_lab::scenario::workload;
 use order9_snapshot::Snapshot;
+use order9_workloads::Workload;
 
-use crate::args::TrialArgs;
+use crate::args::{DemandArgs, TrialArgs};
 use crate::failure::Failure;
 use crate::run::{command, cores, fitting};
 use crate::source::{self, Wish};
@@ -28,6 +30,17 @@ pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, F
         seeds: args.seeds,
         command: command(),
     })
+}
+
+/// The program that stands for the demand: a workload, or the usual one beside what a recording holds.
+pub(crate) fn demand(args: &DemandArgs) -> Result<Demand, Failure> {
+    let (program, mut parameters) = (&args.demand, args.parameters.clone());
+    if program.contains('/') || Path::new(program).is_dir() {
+        parameters.push(format!("beside={program}"));
+        return Ok(Demand { program: Workload::MapAndWrite, parameters });
+    }
+    let program = workload(program).map_err(|problem| refused(format!("--demand: {problem}")))?;
+    Ok(Demand { program, parameters })
 }
 
 /// This host's memory now, its map included.

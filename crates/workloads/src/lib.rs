@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod beforehand;
 mod cpus;
 mod demand;
 mod dice;
@@ -38,6 +39,7 @@ mod uptime;
 mod usemem;
 mod workload;
 
+pub use beforehand::BEFOREHAND;
 pub use cpus::{CpuRange, Cpus, Spread};
 pub use demand::Demand;
 pub use ladder::thread_ladder;

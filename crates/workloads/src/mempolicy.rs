@@ -8,10 +8,12 @@ use std::future::Future;
 
 use order9_units::{NodeId, NodeMask};
 
+use crate::beforehand::{COMPACT_FIRST, DROP_FIRST};
 use crate::cpus::{CPUS, SPREAD};
 use crate::measure::{Better, Family, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::sys::{Stop, Sys};
+use crate::trace::like_host::BESIDE;
 
 /// Modes of memory policies, `MPOL_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +106,9 @@ pub const GENERAL: &[Parameter] = &[
     },
     CPUS,
     SPREAD,
+    DROP_FIRST,
+    COMPACT_FIRST,
+    BESIDE,
 ];
 
 /// Measures of every workload that runs under a memory policy. The number in a row is that of the node.

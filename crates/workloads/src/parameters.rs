@@ -195,6 +195,21 @@ impl Parameters {
         self.0.contains_key(key).then(|| self.word(key))
     }
 
+    /// The number of a parameter of all workloads, where it was chosen.
+    pub(crate) fn chosen_count(&self, key: &str) -> Option<u64> {
+        self.0.contains_key(key).then(|| self.count(key))
+    }
+
+    /// The recording of a parameter of all workloads, where it was chosen.
+    pub(crate) fn chosen_recording(&self, key: &str) -> Option<&Recording> {
+        self.0.contains_key(key).then(|| self.recording(key))
+    }
+
+    /// The numbers of a parameter of all workloads; none where it was not chosen.
+    pub(crate) fn chosen_counts(&self, key: &str) -> &[u64] {
+        if self.0.contains_key(key) { self.counts(key) } else { &[] }
+    }
+
     pub(crate) fn word(&self, key: &str) -> &'static str {
         match &self.0[key] {
             Value::Word(word) => word,

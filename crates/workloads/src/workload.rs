@@ -1,11 +1,13 @@
 //! The list of workloads: [`Workload`]. Adding one takes a file with a `WORKLOAD` and a `run`, and a row here.
 
+use crate::beforehand::prepare_as_chosen;
 use crate::cpus::bind_as_chosen;
 use crate::demand::{Chosen, Demand};
 use crate::mempolicy::under_policy;
 use crate::parameters::Parameters;
 use crate::spec::Spec;
 use crate::sys::{Facts, Stop, Sys};
+use crate::trace::like_host::Beside;
 
 /// Makes the enum of rows `Variant => module`. Only a macro can name the programs in a table: each is generic over its world.
 macro_rules! workloads {
@@ -56,6 +58,8 @@ workloads! {
     Idle => idle,
     /// Starts a process that touches a large heap in fragmented memory.
     JavaHeap => java_heap,
+    /// Goes on as a host did while it was recorded.
+    LikeHost => trace::like_host,
     /// Maps memory and writes it, in memory as it is.
     MapAndWrite => map_and_write,
     /// Loads from base and huge pages of every node.
@@ -107,7 +111,13 @@ impl Workload {
     /// What ended it before its time.
     pub async fn run<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
         bind_as_chosen(&sys, parameters).await?;
-        under_policy(&sys, parameters, self.program(sys.clone(), parameters)).await
+        prepare_as_chosen(&sys, parameters).await?;
+        let others = Beside::start(&sys, parameters).await?;
+        let ran = under_policy(&sys, parameters, self.program(sys.clone(), parameters)).await;
+        match others {
+            Some(others) if ran.is_ok() => others.end(&sys).await,
+            _ => ran,
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! These settings beside today's, on the same memory under the same demand.
 //!
-//! Key types: [`WhatIf`] (the question), [`Comparison`] (the answer). `measures` are what is compared, `text` draws them.
+//! Key types: [`WhatIf`] (the question), [`Comparison`] (the answer). `text` draws it.
 
-mod measures;
 mod text;
 
 use std::num::NonZeroUsize;
@@ -10,12 +9,13 @@ use std::num::NonZeroUsize;
 use order9_lab::{Nobody, Plan};
 use order9_record::{Experiment, Run};
 use order9_report::stats::{Difference, Direction, Estimate, Finding};
-use order9_workloads::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use measures::Unit;
+pub use crate::measures::Unit;
 
+use crate::demand::Demand;
+use crate::measures;
 use crate::trial::{AdviseError, Trial, prices};
 
 /// Settings to try beside those of the host.
@@ -24,13 +24,8 @@ pub struct WhatIf {
     /// Cases, each some settings `NAME=VALUE` that are written together.
     pub cases: Vec<Vec<String>>,
     /// Program that runs on the copy.
-    pub demand: Workload,
-    /// Parameters of the program, `KEY=VALUE`.
-    pub parameters: Vec<String>,
+    pub demand: Demand,
 }
-
-/// Parameters of the program that stands for a demand where nobody names one. Daemons get time before it starts and after.
-const DEFAULTS: [&str; 3] = ["madvise=yes", "pause=10s", "hold=20s"];
 
 /// Cases beside what is now.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -97,13 +92,10 @@ impl WhatIf {
     /// # Errors
     /// A setting, parameter or policy that the lab refuses.
     pub fn plan(&self, trial: &Trial) -> Result<Plan, AdviseError> {
-        let mut scenario = trial.scenario(self.demand)?;
+        let mut scenario = self.demand.scenario(trial)?;
         scenario.argument("--policy", trial.policy())?;
         for case in &self.cases {
             scenario.vary(trial.policy(), case)?;
-        }
-        for parameter in self.chosen() {
-            scenario.argument("--param", parameter)?;
         }
         Ok(scenario.plan(trial.command.clone())?)
     }
@@ -117,15 +109,6 @@ impl WhatIf {
         Ok(self.comparison(trial, plan, &experiment))
     }
 
-    /// Parameters of the program: the defaults that nobody replaces, and those that were chosen.
-    fn chosen(&self) -> impl Iterator<Item = &str> {
-        let key = |text: &str| text.split('=').next().map(str::to_owned);
-        let is_replaced = move |text: &&str| self.parameters.iter().any(|chosen| key(chosen) == key(text));
-        let defaults: &[&str] = if self.demand == Workload::MapAndWrite { &DEFAULTS } else { &[] };
-        let kept = defaults.iter().copied().filter(move |text| !is_replaced(text));
-        kept.chain(self.parameters.iter().map(String::as_str))
-    }
-
     fn comparison(&self, trial: &Trial, plan: &Plan, experiment: &Experiment) -> Comparison {
         let columns: Vec<Vec<&Run>> = plan
             .policies
@@ -134,12 +117,11 @@ impl WhatIf {
             .collect();
         let rows: Vec<Row> = measures::ALL.iter().filter_map(|measure| Row::of(measure, &columns)).collect();
         let ended = |run: &Run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?));
-        let (demand, parameters) = (self.demand.name(), self.chosen().collect::<Vec<_>>().join(" "));
         Comparison {
             sentences: (0..self.cases.len()).map(|case| text::sentence(&rows, case, &self.cases)).collect(),
             cases: self.cases.clone(),
             rows,
-            demand: format!("{demand} {parameters}").trim_end().to_owned(),
+            demand: self.demand.to_string(),
             policy: plan.policies[0].name.clone(),
             prices: prices(plan),
             notes: experiment
@@ -182,7 +164,7 @@ impl Changed {
 /// Least difference in percent that is worth a word.
 const WORTH: f64 = 1.0;
 
-fn judge(difference: &Difference, by: f64, direction: Direction) -> Verdict {
+pub(crate) fn judge(difference: &Difference, by: f64, direction: Direction) -> Verdict {
     let is_small = difference.percent.is_some_and(|percent| percent.abs() < WORTH);
     let is_up_good = direction == Direction::HigherIsBetter;
     match difference.finding {

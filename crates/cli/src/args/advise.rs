@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use order9_units::Bytes;
+use order9_units::{Bytes, Nanos};
 
 /// Say whether a program would get memory in huge pages now, how long its faults would take, and what stands in the way first.
 ///
@@ -47,19 +47,8 @@ pub(crate) struct WhatIfArgs {
     /// Another change: settings that are written together, separated by commas. May be given more than once; each is a column.
     #[arg(long = "case", value_name = "NAME=VALUE,...", allow_hyphen_values = true)]
     pub(crate) cases: Vec<String>,
-    /// The program that runs: a workload (`order9 workloads` names all). [default: map-and-write, which waits 10 s, writes half of
-    /// the available memory in advised huge pages, and keeps it for 20 s]
-    #[arg(
-        long,
-        value_name = "WORKLOAD",
-        allow_hyphen_values = true,
-        default_value = "map-and-write",
-        hide_default_value = true
-    )]
-    pub(crate) demand: String,
-    /// A parameter of the program.
-    #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
-    pub(crate) parameters: Vec<String>,
+    #[command(flatten)]
+    pub(crate) demand: DemandArgs,
     #[command(flatten)]
     pub(crate) trial: TrialArgs,
     /// Print everything as JSON.
@@ -72,6 +61,55 @@ Examples:
   order9 what-if --set vm.compaction_proactiveness=60 --set thp.defrag=defer+madvise
   order9 what-if host.o9snap --case thp.defrag=always --case thp.defrag=defer,vm.compaction_proactiveness=60
   order9 what-if host.o9snap --set vm.min_free_kbytes=262144 --demand java-heap --param heap=4G";
+
+/// Try remedies on a copy of this host's memory, or on a capture, and name those that are worth it, with their commands.
+///
+/// A program that wants huge pages runs in the lab with the host as it is, and again with each remedy: settings, caches dropped, nodes
+/// compacted. Nothing is done to the host.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sudo order9 advise\n  order9 advise host.o9snap --want 20G\n  order9 advise host.o9snap --want 4G --use 10min --param madvise=no\n  order9 record -o look --for 30s --events && order9 advise --demand look/"
+)]
+pub(crate) struct AdviseArgs {
+    /// A snapshot file, or - for standard input; without one, this host.
+    pub(crate) snapshot: Option<PathBuf>,
+    /// Memory that the program wants in huge pages, 20G for instance. [default: half of what is available]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) want: Option<Bytes>,
+    /// Time for which the program uses its memory and does nothing else, on one CPU.
+    #[arg(long = "use", value_name = "TIME", value_parser = time, default_value = "1min")]
+    pub(crate) use_time: Nanos,
+    #[command(flatten)]
+    pub(crate) demand: DemandArgs,
+    #[command(flatten)]
+    pub(crate) trial: TrialArgs,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The program that stands for a demand.
+#[derive(Debug, Args)]
+pub(crate) struct DemandArgs {
+    /// The program that runs: a workload (`order9 workloads` names all), or the directory of a recording, which others replay beside
+    /// the usual program. [default: map-and-write, which waits 10 s, writes half of the available memory in advised huge pages, and
+    /// keeps it for 20 s]
+    #[arg(
+        long,
+        value_name = "WORKLOAD|DIR",
+        allow_hyphen_values = true,
+        default_value = "map-and-write",
+        hide_default_value = true
+    )]
+    pub(crate) demand: String,
+    /// A parameter of the program.
+    #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) parameters: Vec<String>,
+}
+
+fn time(text: &str) -> Result<Nanos, String> {
+    order9_lab::scenario::length_of_time(text).ok_or_else(|| "expected a time such as 30s, 10min or 2h".to_owned())
+}
 
 /// Kernel, prices and number of runs on a copy.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `order9 ask` and `order9 what-if`: answers from captures of real kernels, their JSON, and refusals.
+//! `order9 ask`, `order9 what-if` and `order9 advise`: answers from captures of real kernels, their JSON, and refusals.
 
 use std::path::PathBuf;
 
@@ -116,8 +116,64 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         ("what-if {} --set vm.defrag_mode=1", "does not exist under host-linux-6.1"),
         ("what-if {} --set vm.swappiness=1 --demand jav-heap", "--demand: no workload is called 'jav-heap'"),
         ("what-if {} --set vm.swappiness=1 --param size=1K", "size"),
+        ("advise {} --want lots", "expected a whole number with K, M, G or T"),
+        ("advise {} --want 1M", "1048576 bytes are less than a huge page, expected 2M at least"),
+        ("advise {} --use soon", "expected a time such as 30s, 10min or 2h"),
+        ("advise {} --demand jav-heap", "--demand: no workload is called 'jav-heap'"),
+        ("advise {} --demand /nonexistent", "/nonexistent"),
+        ("advise {} --demand idle --want 64M", "size"),
+        ("advise /nonexistent", "/nonexistent: no such file or directory"),
     ] {
         let refusal = of(line);
         assert!(refusal.contains(part), "{line}: expected {part:?} in: {refusal}");
     }
+}
+
+#[test]
+fn advice_names_what_is_worth_it_with_its_command() {
+    // Memory in which a program gave 3 of 4 pages back at random, and a demand for most of what is available, at once.
+    let line = "advise {} --want 1300M --param pause=0s --param hold=0s";
+    let advice = text(line, "fragmented-6.1.o9snap");
+    compare("advise-fragmented.txt", &advice);
+    assert!(advice.starts_with("compact_memory saves "), "{advice}");
+    assert!(advice.contains("\n  echo 1 > /proc/sys/vm/compact_memory\n"), "{advice}");
+    // Kernels turn huge pages off on machines as small as this one.
+    let advice = text("advise {} --want 64M --param pause=0s --param hold=0s", "fresh-5.10.o9snap");
+    assert!(advice.starts_with("thp.enabled=madvise saves "), "{advice}");
+    assert!(advice.contains("\n  sudo order9 apply --set thp.enabled=madvise\n"), "{advice}");
+    assert!(advice.contains("\n  echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\n"), "{advice}");
+}
+
+#[test]
+fn where_nothing_is_worth_it_the_advice_is_to_do_nothing() {
+    let advice = text("advise {} --want 64M --param pause=0s --param hold=0s", "slabs-6.12.o9snap");
+    assert!(advice.starts_with("Do nothing: 100 % of the demand is huge as the host is, and none of "), "{advice}");
+    assert!(advice.contains("Only a restart mends "), "{advice}");
+}
+
+#[test]
+fn advice_as_json_has_every_remedy_that_was_tried() {
+    let line = "{} --want 800M --param pause=0s --param hold=0s --seeds 2";
+    let advice = json("advise", line, "hugetlb-6.12.o9snap");
+    let [best] = advice["findings"].as_array().unwrap().as_slice() else { panic!("{advice:#}") };
+    assert_eq!(best["remedy"]["settings"], serde_json::json!(["vm.nr_hugepages=65"]), "idle pages of the pool fit");
+    assert!(best["more"].as_u64().unwrap() > 32 << 20, "{best:#}");
+    let others = advice["others"].as_array().unwrap();
+    let names: Vec<_> = others.iter().map(|other| other["remedy"]["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"drop_caches=2") && names.contains(&"compact_memory"), "{names:?}");
+    assert!(!names.contains(&"thp.enabled=always"), "the host has it: {names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("vm.defrag_mode")), "6.12 has none: {names:?}");
+    assert!(others.iter().all(|other| other["verdict"] != "better"), "{others:#?}");
+}
+
+#[test]
+fn nodes_are_compacted_one_by_one() {
+    let line = "{} --want 64M --param pause=0s --param hold=0s --seeds 2";
+    let advice = json("advise", line, "numa-6.1.o9snap");
+    let all = |key: &str| advice[key].as_array().unwrap().clone();
+    let nodes: Vec<_> = [all("findings"), all("others")].concat();
+    let of = |name: &str| nodes.iter().find(|finding| finding["remedy"]["name"] == name).cloned().unwrap();
+    assert_eq!(of("compact node 1")["linux"][0], "echo 1 > /sys/devices/system/node/node1/compact");
+    assert!(of("compact node 0")["case"]["moved"]["mean"].as_f64().unwrap() > 0.0, "it was done in the lab");
+    assert_eq!(of("compact_memory")["remedy"]["compact_nodes"], serde_json::json!([0, 1]));
 }

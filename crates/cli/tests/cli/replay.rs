@@ -85,6 +85,36 @@ fn a_recording_is_replayed_from_its_start_and_again_from_the_manifest_alone() {
     order9_line("run --repeat {}/play", folder.path()).success();
 }
 
+/// Growth of a counter over the first phase of the only run in `directory`.
+fn growth(directory: &Path, phase: &str, name: &str) -> u64 {
+    let loaded = read(directory).expect("a run");
+    let [run] = loaded.runs.as_slice() else { panic!("one run") };
+    let at = run.counters.position(name).expect("it is counted");
+    let phase = run.phases.iter().find(|of| of.name == phase).expect("a phase of the program");
+    phase.at_end[at] - phase.at_begin[at]
+}
+
+#[test]
+fn a_host_goes_on_as_in_its_recording_alone_and_beside_another_program() {
+    let folder = tempfile::tempdir().expect("a directory");
+    written(folder.path(), |_, _| (), Some(START));
+    order9_line("run like-host {}/rec --param time=12s --seeds 1 -o {}/alone", folder.path()).success();
+    assert_eq!(
+        growth(&folder.path().join("alone"), "replay", "pgfault"),
+        700 * 12,
+        "over and over, and cut at the end"
+    );
+    let line = "run idle --param beside={}/rec --param time=8s --seeds 1 -o {}/beside";
+    let text = order9_line(line, folder.path()).success();
+    assert!(!text.contains("fault-huge"), "only the program is measured: {text}");
+    let faults = growth(&folder.path().join("beside"), "measure", "pgfault");
+    assert!((700 * 7..=700 * 9).contains(&faults), "{faults}");
+    let line = "advise --demand {}/rec --want 64M --param hold=0s --seeds 2 {}/rec/live-7.2-seed-1-start.o9snap";
+    let advice = order9_line(line, folder.path()).success();
+    let squeezed = advice.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(squeezed.contains(&format!("beside={}/rec", folder.path().display())), "{advice}");
+}
+
 #[test]
 fn a_scenario_file_names_a_recording_beside_it_and_other_memory() {
     let folder = tempfile::tempdir().expect("a directory");

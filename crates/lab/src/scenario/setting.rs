@@ -10,6 +10,7 @@ use order9_units::{NodeId, Pages, Pfn, PfnRange, ZoneKind};
 
 use super::error::{Problem, Said, ScenarioError};
 use super::{Asked, Scenario};
+use crate::plan::Plan;
 
 impl Scenario {
     /// Writes a setting before the start. Written twice, the later value counts.
@@ -61,6 +62,14 @@ pub(super) fn check(settings: &[Asked<(&'static str, String)>], policies: &[Load
         }
     }
     Ok(())
+}
+
+impl Plan {
+    /// Whether the kernels of all policies have the setting and take the value.
+    #[must_use]
+    pub fn takes(&self, name: &str, value: &str) -> bool {
+        self.policies.iter().all(|policy| sysctl::write(&mut small(policy.policy.clone()), name, value).is_ok())
+    }
 }
 
 fn problem(error: SettingError, name: &str, value: &str, policy: &str) -> Problem {

@@ -134,6 +134,7 @@ fn small(workload: Workload) -> BTreeMap<&'static str, Value> {
             [("size", mib(32)), ("bystander_percent", Value::Count(2)), ("cache_percent", Value::Count(2))].into()
         }
         Workload::Idle => [("time", seconds(2))].into(),
+        Workload::LikeHost => [("time", seconds(2))].into(),
         Workload::Trace => BTreeMap::new(),
     }
 }

@@ -174,6 +174,7 @@ fn plan(workload: Workload) -> Plan {
         }
         Workload::PinnedGuest => [("sizes", Value::Counts(vec![3, 5]))].into(),
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
+        Workload::LikeHost => [("time", Value::Time(Nanos::new(3_000_000_000)))].into(),
         Workload::Trace => BTreeMap::new(),
     };
     let settings =

@@ -14,6 +14,8 @@ use crate::unit::{UNIT, map_units, touch_first};
 pub(super) struct Holdings<S: Sys> {
     sys: S,
     newest_first: bool,
+    /// Whether times of faults are measured.
+    measures: bool,
     /// Whether files live on a disk; in memory they have no pages that nobody wrote.
     has_disk: bool,
     /// Base pages of programs.
@@ -66,6 +68,7 @@ impl<S: Sys> Holdings<S> {
         Self {
             sys,
             newest_first,
+            measures: true,
             has_disk,
             base: VecDeque::new(),
             huge: VecDeque::new(),
@@ -76,6 +79,11 @@ impl<S: Sys> Holdings<S> {
             owed: Owed::default(),
             got: Got::default(),
         }
+    }
+
+    /// Holdings that measure nothing, beside a program that does.
+    pub(super) fn silent(self) -> Self {
+        Self { measures: false, ..self }
     }
 
     pub(super) const fn owed(&self) -> Owed {
@@ -128,7 +136,9 @@ impl<S: Sys> Holdings<S> {
     }
 
     fn note_unit(&mut self, took: Nanos, is_huge: bool) {
-        self.sys.sample(if is_huge { "fault-huge" } else { "fault-base" }, took);
+        if self.measures {
+            self.sys.sample(if is_huge { "fault-huge" } else { "fault-base" }, took);
+        }
         self.got.asked += 1;
         self.got.huge += u64::from(is_huge);
     }

@@ -4,6 +4,7 @@
 //! A recording tells how much, and never who: which page was freed, how long a page lived and how it was used are not in it.
 
 mod holdings;
+pub(crate) mod like_host;
 mod quota;
 mod recording;
 
@@ -47,21 +48,25 @@ const PARAMETERS: &[Parameter] = &[
         default: |_| Value::Recording(Recording::example()),
         default_text: "ten seconds that are made up",
     },
-    Parameter {
-        key: "replayers",
-        meaning: "number of threads that share the work",
-        kind: Kind::Count { min: 1, max: 4096 },
-        default: |facts| Value::Count(facts.cpus.clamp(1, 4096).into()),
-        default_text: "one for each CPU",
-    },
-    Parameter {
-        key: "freed_first",
-        meaning: "memory that is given back first, of what the replay holds",
-        kind: Kind::Word(&["newest", "oldest"]),
-        default: |_| Value::Word("newest"),
-        default_text: "newest",
-    },
+    REPLAYERS,
+    FREED_FIRST,
 ];
+
+const REPLAYERS: Parameter = Parameter {
+    key: "replayers",
+    meaning: "number of threads that share the work",
+    kind: Kind::Count { min: 1, max: 4096 },
+    default: |facts| Value::Count(facts.cpus.clamp(1, 4096).into()),
+    default_text: "one for each CPU",
+};
+
+const FREED_FIRST: Parameter = Parameter {
+    key: "freed_first",
+    meaning: "memory that is given back first, of what the replay holds",
+    kind: Kind::Word(&["newest", "oldest"]),
+    default: |_| Value::Word("newest"),
+    default_text: "newest",
+};
 
 const MEASURES: &[Measure] = &[
     Measure {
@@ -121,18 +126,36 @@ struct Sums {
 }
 
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
-    let (recording, replayers) = (parameters.recording("recording"), parameters.count("replayers"));
-    let newest_first = parameters.word("freed_first") == "newest";
+    replay_all(sys, parameters, "recording", None).await
+}
+
+/// Replays the recording that is the parameter `key`: once, or over and over for `time`.
+async fn replay_all<S: Sys>(sys: &S, parameters: &Parameters, key: &str, time: Option<Nanos>) -> Result<(), Stop> {
+    let (recording, replayers) = (parameters.recording(key), parameters.count(REPLAYERS.key));
+    let newest_first = parameters.word(FREED_FIRST.key) == "newest";
     let sums = Arc::new(Sums::default());
     sys.snapshot("begin");
     sys.phase("replay");
     let begin = sys.now();
+    let length = time.unwrap_or(recording.length());
     let mut children = Vec::new();
     for nth in 0..replayers {
         let (recording, sums) = (recording.clone(), Arc::clone(&sums));
         let body = move |sys: S| async move {
             let mut holdings = Holdings::new(sys.clone(), newest_first);
-            replay(&sys, &recording, &mut holdings, begin, (nth, replayers)).await?;
+            let share = (nth, replayers);
+            match time {
+                None => {
+                    let intervals = recording.intervals().iter();
+                    Replay { intervals, begin, share }.run(&sys, &mut holdings, || true).await?;
+                }
+                Some(time) => {
+                    let intervals = recording.intervals().iter().cycle();
+                    let goes_on = || sys.now() < begin + time;
+                    Replay { intervals, begin, share }.run(&sys, &mut holdings, goes_on).await?;
+                    sleep_until(&sys, begin + time).await?;
+                }
+            }
             sums.add(&holdings);
             Ok(())
         };
@@ -141,32 +164,42 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     for child in children {
         sys.wait(child).await?.result?;
     }
-    let behind = (sys.now() - begin).saturating_sub(recording.length());
+    let behind = (sys.now() - begin).saturating_sub(length);
     sys.snapshot("end");
     // Programs end here, which no recording tells of.
     sys.phase("end");
-    report(sys, recording, &sums, behind);
+    report(sys, recording, &sums, length, behind);
     Ok(())
 }
 
-/// One thread's share of all intervals.
-async fn replay<S: Sys>(
-    sys: &S,
-    recording: &Recording,
-    holdings: &mut Holdings<S>,
+/// One thread's share of some intervals.
+struct Replay<I> {
+    /// The intervals, in order.
+    intervals: I,
+    /// Time at which the first begins.
     begin: Nanos,
-    (nth, threads): (u64, u64),
-) -> Result<(), Stop> {
-    let mut at = begin;
-    for interval in recording.intervals() {
-        let quota = Quota::of(interval);
-        for part in 0..PARTS {
-            sleep_until(sys, at + Nanos::new(interval.length.get() / PARTS * part)).await?;
-            holdings.replay(&quota.part(part * threads + nth, PARTS * threads)).await?;
+    /// Number of the thread, and of all threads.
+    share: (u64, u64),
+}
+
+impl<'a, I: Iterator<Item = &'a Interval>> Replay<I> {
+    /// Replays them one part after the other, as long as it goes on.
+    async fn run<S: Sys>(self, sys: &S, holdings: &mut Holdings<S>, goes_on: impl Fn() -> bool) -> Result<(), Stop> {
+        let (nth, threads) = self.share;
+        let mut at = self.begin;
+        for interval in self.intervals {
+            let quota = Quota::of(interval);
+            for part in 0..PARTS {
+                sleep_until(sys, at + Nanos::new(interval.length.get() / PARTS * part)).await?;
+                if !goes_on() {
+                    return Ok(());
+                }
+                holdings.replay(&quota.part(part * threads + nth, PARTS * threads)).await?;
+            }
+            at += interval.length;
         }
-        at += interval.length;
+        sleep_until(sys, at).await
     }
-    sleep_until(sys, at).await
 }
 
 impl Sums {
@@ -179,7 +212,7 @@ impl Sums {
     }
 }
 
-fn report<S: Sys>(sys: &S, recording: &Recording, sums: &Sums, behind: Nanos) {
+fn report<S: Sys>(sys: &S, recording: &Recording, sums: &Sums, length: Nanos, behind: Nanos) {
     let percent = |part: u64, of: u64| 100.0 * part as f64 / of as f64;
     let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     let asked = read(&sums.asked);
@@ -191,9 +224,11 @@ fn report<S: Sys>(sys: &S, recording: &Recording, sums: &Sums, behind: Nanos) {
     if might_be > 0 {
         sys.percent("recorded-huge", percent(huge, might_be));
     }
-    sys.count("recorded-faults", recording.total(|interval| interval.faults) as f64);
-    sys.count("recorded-allocated", recording.total(|interval| interval.allocated) as f64);
-    sys.count("recorded-freed", recording.total(|interval| interval.freed) as f64);
+    let times = length.get() as f64 / recording.length().get() as f64;
+    let recorded = |count: fn(&Interval) -> u64| recording.total(count) as f64 * times;
+    sys.count("recorded-faults", recorded(|interval| interval.faults));
+    sys.count("recorded-allocated", recorded(|interval| interval.allocated));
+    sys.count("recorded-freed", recorded(|interval| interval.freed));
     sys.count("not-held", read(&sums.not_held) as f64);
     sys.count("refused", read(&sums.refused) as f64);
     sys.sample("behind", behind);

@@ -10,12 +10,12 @@ use crate::counted::{compaction_stalls, growth, moved, reclaim_stalls, reclaimed
 use crate::latencies::percentile;
 
 /// Measure of a run.
-pub(super) struct Measure {
-    pub(super) name: &'static str,
-    pub(super) unit: Unit,
-    pub(super) direction: Direction,
+pub(crate) struct Measure {
+    pub(crate) name: &'static str,
+    pub(crate) unit: Unit,
+    pub(crate) direction: Direction,
     /// Value of a run; `None` where the run measured nothing of the kind.
-    pub(super) read: fn(&Run) -> Option<f64>,
+    pub(crate) read: fn(&Run) -> Option<f64>,
 }
 
 /// Unit of a measure.
@@ -41,7 +41,7 @@ const fn measure(name: &'static str, unit: Unit, direction: Direction, read: fn(
 use Direction::{HigherIsBetter as Higher, LowerIsBetter as Lower};
 
 /// All of them, in the order of rows.
-pub(super) const ALL: &[Measure] = &[
+pub(crate) const ALL: &[Measure] = &[
     measure("faults that became huge", Unit::Percent, Higher, huge_share),
     measure("anonymous memory that is huge then", Unit::Percent, Higher, anonymous_huge),
     measure("fault p50", Unit::Nanoseconds, Lower, |run| fault(run, 50)),
@@ -74,7 +74,7 @@ fn fault(run: &Run, percent: usize) -> Option<f64> {
 }
 
 /// Share of the faults that could have become huge and did.
-fn huge_share(run: &Run) -> Option<f64> {
+pub(crate) fn huge_share(run: &Run) -> Option<f64> {
     let (huge, base) = (growth(run, "thp_fault_alloc"), growth(run, "thp_fault_fallback"));
     run.values("huge").next().or_else(|| (huge + base > 0.0).then(|| 100.0 * huge / (huge + base)))
 }
@@ -88,7 +88,7 @@ fn anonymous_huge(run: &Run) -> Option<f64> {
 const KEPT: &str = "hold";
 
 /// A level while the program still has its memory, or at the end of the run where no phase says so.
-fn at_end(run: &Run, level: &str) -> Option<f64> {
+pub(crate) fn at_end(run: &Run, level: &str) -> Option<f64> {
     let phase = run.phases.iter().find(|phase| phase.name == KEPT).or(run.phases.last())?;
     phase.at_end.get(run.counters.position(level)?).map(|&value| value as f64)
 }

@@ -1,0 +1,200 @@
+//! A remedy: settings and requests to the kernel, what they take from whom, and how they are made.
+
+use order9_procfs::sysctl::Setting;
+use order9_snapshot::Snapshot;
+use order9_units::NodeId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Remedy for a host: settings that are written, and requests that are made once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Remedy {
+    /// Short name of the remedy.
+    pub name: String,
+    /// Settings that are written together, `NAME=VALUE`.
+    pub settings: Vec<String>,
+    /// Caches that are dropped once, before the demand.
+    pub drop_caches: Option<Drop>,
+    /// Nodes that are compacted once, before the demand and after caches were dropped.
+    pub compact_nodes: Vec<NodeId>,
+    /// Whether these are all nodes of the host that have memory.
+    pub compact_all: bool,
+    /// Sentences that say what the remedy takes, and from whom.
+    pub risks: Vec<String>,
+}
+
+/// Caches that are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Drop {
+    /// Clean pages of files.
+    Pages,
+    /// Slab objects that shrinkers can free, such as dentries and inodes.
+    Slab,
+    /// Clean pages of files and slab objects.
+    All,
+}
+
+impl Drop {
+    /// All of them, by the number that vm.drop_caches takes.
+    pub(super) const ALL: [Self; 3] = [Self::Pages, Self::Slab, Self::All];
+
+    const fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    const fn risk(self) -> &'static str {
+        match self {
+            Self::Pages => "all programs read their files from disk again",
+            Self::Slab => "names and inodes are looked up on disk again, and the page cache of dropped inodes goes too",
+            Self::All => "all programs read files, names and inodes from disk again",
+        }
+    }
+}
+
+/// Word between the names of remedies that are made together.
+pub(super) const TOGETHER: &str = " + ";
+const COMPACT_RISK: &str = "a CPU is busy while pages move, and a program that touches one of these waits for its copy";
+
+impl Remedy {
+    /// Settings that are written together.
+    pub(super) fn of_settings(settings: &[(&'static str, String)], risk: &str) -> Self {
+        let pairs: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Self { name: pairs.join(" "), settings: pairs, risks: vec![risk.to_owned()], ..Self::nothing() }
+    }
+
+    /// Requests to the kernel, made once.
+    pub(super) fn of_requests(drop: Option<Drop>, nodes: Vec<NodeId>, snapshot: &Snapshot) -> Self {
+        let with_memory = |id: NodeId| snapshot.zones.iter().any(|zone| zone.node == id && zone.managed.get() > 0);
+        let all = !nodes.is_empty() && nodes.len() == snapshot.nodes.iter().filter(|node| with_memory(node.id)).count();
+        let dropped = drop.map(|drop| format!("drop_caches={}", drop.number()));
+        let compacted = match nodes.as_slice() {
+            [] => None,
+            _ if all => Some("compact_memory".to_owned()),
+            nodes => Some(format!("compact node {}", list(nodes))),
+        };
+        let risks = drop.map(Drop::risk).into_iter().chain((!nodes.is_empty()).then_some(COMPACT_RISK));
+        Self {
+            name: dropped.into_iter().chain(compacted).collect::<Vec<_>>().join(", "),
+            drop_caches: drop,
+            compact_nodes: nodes,
+            compact_all: all,
+            risks: risks.map(str::to_owned).collect(),
+            settings: Vec::new(),
+        }
+    }
+
+    /// The host as it is.
+    pub(super) const fn nothing() -> Self {
+        Self {
+            name: String::new(),
+            settings: Vec::new(),
+            drop_caches: None,
+            compact_nodes: Vec::new(),
+            compact_all: false,
+            risks: Vec::new(),
+        }
+    }
+
+    /// Both remedies; `None` where they write the same setting, or both make requests.
+    pub(super) fn and(&self, other: &Self) -> Option<Self> {
+        let names = |of: &Self| {
+            of.settings.iter().filter_map(|pair| pair.split('=').next()).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let clash =
+            names(self).iter().any(|name| names(other).contains(name)) || self.has_requests() && other.has_requests();
+        let (of_requests, rest) = if other.has_requests() { (other, self) } else { (self, other) };
+        (!clash).then(|| Self {
+            name: format!("{}{TOGETHER}{}", of_requests.name, rest.name),
+            settings: self.settings.iter().chain(&other.settings).cloned().collect(),
+            risks: self.risks.iter().chain(&other.risks).cloned().collect(),
+            ..of_requests.clone()
+        })
+    }
+
+    /// The setting that the remedy turns, or its requests: of remedies that agree in it, one is enough.
+    pub(super) fn kind(&self) -> &str {
+        self.settings.first().map_or("requests", |pair| pair.split('=').next().unwrap_or(pair))
+    }
+
+    fn has_requests(&self) -> bool {
+        self.drop_caches.is_some() || !self.compact_nodes.is_empty()
+    }
+
+    /// Parameters of the demand that make the requests.
+    pub(super) fn parameters(&self) -> Vec<String> {
+        let drop = self.drop_caches.map(|drop| format!("drop_first={}", drop.number()));
+        let compact = (!self.compact_nodes.is_empty()).then(|| format!("compact_first={}", list(&self.compact_nodes)));
+        drop.into_iter().chain(compact).collect()
+    }
+
+    /// The command of order9 that writes the settings, with a way back.
+    pub(super) fn order9(&self) -> Option<String> {
+        let sets: String = self.settings.iter().map(|pair| format!(" --set {pair}")).collect();
+        (!self.settings.is_empty()).then(|| format!("sudo order9 apply{sets}"))
+    }
+
+    /// Commands of Linux that do all of it, as root.
+    pub(super) fn linux(&self) -> Vec<String> {
+        let write = |pair: &String| {
+            let (name, value) = pair.split_once('=').expect("settings are pairs");
+            match Setting::find(name) {
+                Some(setting) if setting.is_sysfs() => format!("echo {value} > {}", setting.path),
+                _ => format!("sysctl -w {name}={value}"),
+            }
+        };
+        let drop = self.drop_caches.map(|drop| format!("echo {} > /proc/sys/vm/drop_caches", drop.number()));
+        let all = self.compact_all.then(|| "echo 1 > /proc/sys/vm/compact_memory".to_owned());
+        let each = self.compact_nodes.iter().filter(|_| !self.compact_all);
+        let each = each.map(|node| format!("echo 1 > /sys/devices/system/node/node{node}/compact"));
+        self.settings.iter().map(write).chain(drop).chain(all).chain(each).collect()
+    }
+}
+
+fn list(nodes: &[NodeId]) -> String {
+    nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_snapshot::synth::{SynthSpec, synth};
+
+    use super::*;
+
+    fn setting(name: &'static str, value: &str) -> Remedy {
+        Remedy::of_settings(&[(name, value.to_owned())], "risk")
+    }
+
+    #[test]
+    fn a_remedy_says_how_it_is_made() {
+        let thp = setting("thp.defrag", "always");
+        assert_eq!(thp.order9().as_deref(), Some("sudo order9 apply --set thp.defrag=always"));
+        assert_eq!(thp.linux(), ["echo always > /sys/kernel/mm/transparent_hugepage/defrag"]);
+        assert_eq!(setting("vm.swappiness", "10").linux(), ["sysctl -w vm.swappiness=10"]);
+        let (two_nodes, _) = synth(&SynthSpec { nodes: 2, ..SynthSpec::default() }).expect("a synthetic map");
+        let of = |drop, nodes: &[u16]| {
+            Remedy::of_requests(drop, nodes.iter().map(|&node| NodeId(node)).collect(), &two_nodes)
+        };
+        let all = of(Some(Drop::All), &[0, 1]);
+        assert_eq!(all.name, "drop_caches=3, compact_memory");
+        assert_eq!(all.linux(), ["echo 3 > /proc/sys/vm/drop_caches", "echo 1 > /proc/sys/vm/compact_memory"]);
+        assert_eq!(all.parameters(), ["drop_first=3", "compact_first=0,1"]);
+        assert_eq!((all.order9(), all.risks.len()), (None, 2));
+        let one = of(None, &[1]);
+        assert_eq!((one.name.as_str(), one.compact_all), ("compact node 1", false));
+        assert_eq!(one.linux(), ["echo 1 > /sys/devices/system/node/node1/compact"]);
+    }
+
+    #[test]
+    fn remedies_are_made_together_unless_they_contradict() {
+        let (defrag, swappiness) = (setting("thp.defrag", "always"), setting("vm.swappiness", "10"));
+        assert_eq!(defrag.and(&setting("thp.defrag", "never")), None, "one setting has one value");
+        let both = defrag.and(&swappiness).expect("two settings");
+        assert_eq!(both.settings, ["thp.defrag=always", "vm.swappiness=10"]);
+        let drop = Remedy { drop_caches: Some(Drop::Slab), name: "drop_caches=2".to_owned(), ..Remedy::nothing() };
+        assert_eq!(drop.and(&drop), None, "requests are made once");
+        let both = defrag.and(&drop).expect("a setting and a request");
+        assert_eq!(both.name, "drop_caches=2 + thp.defrag=always");
+        assert_eq!(both.linux().len(), 2);
+    }
+}
