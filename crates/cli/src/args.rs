@@ -23,7 +23,7 @@ mod run;
 mod schema;
 mod shells;
 
-pub(crate) use advise::{AskArgs, TrialArgs, WhatIfArgs, YesNo};
+pub(crate) use advise::{AskArgs, TrialArgs, TuneArgs, WhatIfArgs, YesNo};
 pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
@@ -60,6 +60,7 @@ pub(crate) enum Command {
     Machines(MachinesCommand),
     Ask(AskArgs),
     WhatIf(WhatIfArgs),
+    Tune(TuneArgs),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),

@@ -1,9 +1,8 @@
 //! These settings beside today's, on the same memory under the same demand.
 //!
-//! Key types: [`WhatIf`] (the question), [`Comparison`] (the answer). `measures` are what is compared, `text` draws them.
+//! Key types: [`WhatIf`] (the question), [`Comparison`] (the answer). `text` draws it.
 
-mod measures;
-mod text;
+pub(crate) mod text;
 
 use std::num::NonZeroUsize;
 
@@ -14,8 +13,9 @@ use order9_workloads::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use measures::Unit;
+pub use crate::measures::Unit;
 
+use crate::measures;
 use crate::trial::{AdviseError, Trial, prices};
 
 /// Settings to try beside those of the host.
@@ -118,7 +118,7 @@ impl WhatIf {
     }
 
     /// Parameters of the program: the defaults that nobody replaces, and those that were chosen.
-    fn chosen(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = &str> {
         let key = |text: &str| text.split('=').next().map(str::to_owned);
         let is_replaced = move |text: &&str| self.parameters.iter().any(|chosen| key(chosen) == key(text));
         let defaults: &[&str] = if self.demand == Workload::MapAndWrite { &DEFAULTS } else { &[] };
@@ -182,7 +182,7 @@ impl Changed {
 /// Least difference in percent that is worth a word.
 const WORTH: f64 = 1.0;
 
-fn judge(difference: &Difference, by: f64, direction: Direction) -> Verdict {
+pub(crate) fn judge(difference: &Difference, by: f64, direction: Direction) -> Verdict {
     let is_small = difference.percent.is_some_and(|percent| percent.abs() < WORTH);
     let is_up_good = direction == Direction::HigherIsBetter;
     match difference.finding {
