@@ -58,15 +58,25 @@ pub(crate) const ALL: &[Measure] = &[
     measure(("p99", "fault p99"), Unit::Nanoseconds, Lower, |run| fault(run, 99)),
     measure(("access", "access to the memory"), Unit::Nanoseconds, Lower, |run| run.values("access").next()),
     measure(("stalls", "waits for direct compaction"), Unit::Events, Lower, |run| Some(compaction_stalls(run))),
-    measure(("stall-time", "time of these waits"), Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_compact_stall_ns"))),
+    measure(("stall-time", "time of these waits"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_compact_stall_ns"))
+    }),
     measure(("reclaim-stalls", "waits for direct reclaim"), Unit::Events, Lower, |run| Some(reclaim_stalls(run))),
     measure(("moved", "pages moved"), Unit::Pages, Lower, |run| Some(moved(run))),
-    measure(("kcompactd-time", "CPU time of kcompactd"), Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_kcompactd_cpu_ns"))),
-    measure(("kswapd-time", "CPU time of kswapd"), Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_kswapd_cpu_ns"))),
-    measure(("khugepaged-time", "CPU time of khugepaged"), Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_khugepaged_cpu_ns"))),
+    measure(("kcompactd-time", "CPU time of kcompactd"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_kcompactd_cpu_ns"))
+    }),
+    measure(("kswapd-time", "CPU time of kswapd"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_kswapd_cpu_ns"))
+    }),
+    measure(("khugepaged-time", "CPU time of khugepaged"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_khugepaged_cpu_ns"))
+    }),
     measure(("reclaimed", "pages reclaimed"), Unit::Pages, Lower, |run| Some(reclaimed(run))),
     measure(("swapped", "pages swapped out"), Unit::Pages, Lower, |run| Some(swapped(run))),
-    measure(("cache-lost", "page cache lost"), Unit::Pages, Lower, |run| Some((-growth(run, "nr_file_pages")).max(0.0))),
+    measure(("cache-lost", "page cache lost"), Unit::Pages, Lower, |run| {
+        Some((-growth(run, "nr_file_pages")).max(0.0))
+    }),
     measure(("free-huge", "huge pages free then"), Unit::HugePages, Higher, |run| at_end(run, "order9_nr_huge_free")),
 ];
 

@@ -12,8 +12,8 @@ use super::score::Aim;
 use super::search::Found;
 use super::sensitivity::{Sensitivity, sensitivities};
 use super::space::Choice;
-use super::text;
 use super::trials::{AS_ASKED, Trials};
+use super::verdict;
 use crate::measures::{self, Measure, Unit};
 use crate::trial::{Trial, prices};
 
@@ -119,6 +119,16 @@ impl Bound {
     fn new(measure: &Measure, bound: Option<f64>) -> Self {
         Self { measure: measure.word, name: measure.name, unit: measure.unit, direction: measure.direction, bound }
     }
+
+    /// Whether the bound is the most that values may be, and not the least.
+    pub(super) fn is_most(&self) -> bool {
+        self.direction == Direction::LowerIsBetter
+    }
+
+    /// Whether a value keeps the bound, if there is one.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        self.bound.is_none_or(|bound| if self.is_most() { value <= bound } else { value >= bound })
+    }
 }
 
 impl Tried {
@@ -194,7 +204,7 @@ impl Tuning {
                 .collect(),
             command: trial.command.clone(),
         };
-        tuning.sentences = text::sentences(&tuning, &aim.goal);
+        tuning.sentences = verdict::sentences(&tuning, &aim.goal);
         tuning
     }
 }
@@ -203,7 +213,8 @@ impl Tuning {
 fn front(aim: &Aim, trials: &Trials<'_>, finalists: &[Choice]) -> Vec<Choice> {
     let objectives = |choice: &Choice| aim.marks(trials, choice, AS_ASKED).objectives;
     let ranks = ranks(&finalists.iter().map(objectives).collect::<Vec<_>>());
-    let mut front: Vec<&Choice> = finalists.iter().zip(ranks).filter(|(_, rank)| *rank == 0).map(|(of, _)| of).collect();
+    let mut front: Vec<&Choice> =
+        finalists.iter().zip(ranks).filter(|(_, rank)| *rank == 0).map(|(of, _)| of).collect();
     front.sort_by(|one, other| objectives(one)[0].total_cmp(&objectives(other)[0]));
     front.into_iter().cloned().collect()
 }
@@ -211,6 +222,7 @@ fn front(aim: &Aim, trials: &Trials<'_>, finalists: &[Choice]) -> Vec<Choice> {
 /// A sentence about runs that did not come to their end.
 fn failures(failures: &[String]) -> Option<String> {
     let (first, others) = failures.split_first()?;
-    let others = if others.is_empty() { String::new() } else { format!(" (and {} more runs did not end)", others.len()) };
+    let others =
+        if others.is_empty() { String::new() } else { format!(" (and {} more runs did not end)", others.len()) };
     Some(format!("{first}{others}"))
 }

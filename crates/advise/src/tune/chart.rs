@@ -5,6 +5,7 @@ use order9_report::plot::{Pane, Quantity, Scatter, Spot, Unit as Axis};
 use order9_units::PAGE_SIZE;
 
 use super::answer::{Bound, Tried, Tuning};
+use super::front::ranks;
 use crate::measures::Unit;
 
 /// Groups of spots, in the order of the legend.
@@ -34,9 +35,21 @@ impl Tuning {
             upward: (self.goal.name.to_owned(), Axis::of(quantity)),
             right: (price.name.to_owned(), Axis::of(of_price)),
             bounds: (self.goal.bound.map(|bound| bound * factor), price.bound.map(|bound| bound * price_factor)),
+            line: line(self.front.iter().map(|tried| spot(0, tried)).collect(), price, &self.goal),
             spots: spots.map(|(group, tried)| spot(group, tried)).collect(),
         }
     }
+}
+
+/// The trade-off between the two quantities of a pane: what is on the front for the sake of another price is left out.
+fn line(spots: Vec<Spot>, price: &Bound, goal: &Bound) -> Vec<(f64, f64)> {
+    let less_is_better = |bound: &Bound, value: f64| if bound.is_most() { value } else { -value };
+    let costs = |spot: &Spot| vec![less_is_better(price, spot.right), less_is_better(goal, spot.upward)];
+    let ranks = ranks(&spots.iter().map(costs).collect::<Vec<_>>());
+    let mut line: Vec<_> =
+        spots.iter().zip(ranks).filter(|(_, rank)| *rank == 0).map(|(of, _)| (of.right, of.upward)).collect();
+    line.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    line
 }
 
 /// Quantity of an axis, and the factor that values of a measure have there.

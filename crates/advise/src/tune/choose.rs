@@ -34,10 +34,14 @@ pub(super) fn choose(trials: &Trials<'_>, aim: &Aim, finalists: &[Choice]) -> (O
     }
     let is_better = |choice: &Choice| now.excess > 0.0 || aim.compared(trials, choice, today) == Verdict::Better;
     let has_value = aim.goal.reach.is_some();
+    let mut reaching: Vec<&Choice> = within.iter().copied().filter(|choice| marks(choice).short == 0.0).collect();
     if has_value && now.excess == 0.0 && now.short == 0.0 {
-        return (Outcome::Keep, None);
+        // What reaches the goal today is only given up for what does so under every demand.
+        reaching.retain(|choice| aim.holds_everywhere(trials, choice) && !aim.holds_everywhere(trials, today));
+        if reaching.is_empty() {
+            return (Outcome::Keep, None);
+        }
     }
-    let reaching: Vec<&Choice> = within.iter().copied().filter(|choice| marks(choice).short == 0.0).collect();
     if has_value && !reaching.is_empty() {
         return (Outcome::Found, reaching.into_iter().min_by(|one, other| plainer(trials, aim, one, other)).cloned());
     }

@@ -31,7 +31,8 @@ mod tests {
 
     #[test]
     fn the_front_is_what_nothing_beats() {
-        let points = [[1.0, 9.0], [2.0, 2.0], [9.0, 1.0], [3.0, 3.0], [9.0, 9.0], [2.0, 2.0]].map(|point| point.to_vec());
+        let points =
+            [[1.0, 9.0], [2.0, 2.0], [9.0, 1.0], [3.0, 3.0], [9.0, 9.0], [2.0, 2.0]].map(|point| point.to_vec());
         assert_eq!(ranks(&points), [0, 0, 0, 1, 2, 0], "equal points are on it together");
         assert_eq!(ranks(&[vec![f64::INFINITY], vec![1.0]]), [1, 0], "what was not measured is worst");
         assert!(ranks(&[]).is_empty());

@@ -93,7 +93,9 @@ impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.reach, self.measure.direction) {
             (None, _) => write!(f, "{} as good as can be", self.measure.name),
-            (Some(reach), direction) => write!(f, "{} {}", self.measure.name, bounded(direction, reach, self.measure.unit)),
+            (Some(reach), direction) => {
+                write!(f, "{} {}", self.measure.name, bounded(direction, reach, self.measure.unit))
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ mod sensitivity;
 mod space;
 mod text;
 mod trials;
+mod verdict;
 
 use std::num::NonZeroUsize;
 

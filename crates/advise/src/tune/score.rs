@@ -54,7 +54,8 @@ impl Aim {
     }
 
     fn marks_by(&self, value: impl Fn(&Measure) -> Option<f64>) -> Marks {
-        let objective = |measure: &Measure| value(measure).map_or(f64::INFINITY, |value| less_is_better(measure, value));
+        let objective =
+            |measure: &Measure| value(measure).map_or(f64::INFINITY, |value| less_is_better(measure, value));
         let excess = |limit: &Limit| value(limit.measure).map_or(f64::INFINITY, |value| limit.excess(value));
         let short = match (self.goal.reach, value(self.goal.measure)) {
             (_, None) => f64::INFINITY,

@@ -21,9 +21,9 @@ pub(super) struct Effort {
 }
 
 /// Fewest combinations that a round leaves.
-const LEAST: usize = 8;
+const LEAST: usize = 6;
 /// Combinations that are tried under all demands, beside the settings of today.
-const FINALISTS: usize = 6;
+const FINALISTS: usize = 5;
 
 /// Results of a search beside its runs.
 pub(super) struct Found {
@@ -115,12 +115,7 @@ fn promote(trials: &Trials<'_>, aim: &Aim, field: &[Choice], kept: usize) -> Vec
 }
 
 /// Takes out of each combination, one setting after the other, the changes without which nothing gets worse.
-fn simplified(
-    trials: &mut Trials<'_>,
-    aim: &Aim,
-    field: &[Choice],
-    seeds: usize,
-) -> Result<Vec<Choice>, TuneError> {
+fn simplified(trials: &mut Trials<'_>, aim: &Aim, field: &[Choice], seeds: usize) -> Result<Vec<Choice>, TuneError> {
     let mut field = field.to_vec();
     for at in 0..trials.space.0.len() {
         let without: Vec<Choice> = field.iter().map(|choice| choice.with(at, 0)).collect();
@@ -135,11 +130,12 @@ fn simplified(
     Ok(field)
 }
 
-/// Whether `simpler` is not worse than `choice` in the goal or any price, and no farther from goal and limits.
+/// Whether `simpler` is not worse than `choice` in the goal or any price beyond the spread of runs, and misses no goal or limit that
+/// `choice` does not miss.
 fn is_no_worse(trials: &Trials<'_>, aim: &Aim, simpler: &Choice, choice: &Choice) -> bool {
     let marks = |choice| aim.marks(trials, choice, AS_ASKED);
     let (Marks { excess, short, .. }, before) = (marks(simpler), marks(choice));
-    let is_as_near = aim.goal.reach.is_none() || short <= before.short;
+    let is_as_near = aim.goal.reach.is_none() || before.short > 0.0 || short == 0.0;
     let not_worse = |measure| match compared(trials, measure, simpler, choice) {
         Verdict::Better | Verdict::Same => true,
         Verdict::Worse | Verdict::Unknown => false,

@@ -63,9 +63,8 @@ fn effect(trials: &Trials<'_>, measure: &'static Measure, sample: &[Choice], at:
     let today = trials.space.today();
     let singles: Vec<Choice> = (0..values).map(|value| today.with(at, value)).collect();
     let means = singles.iter().filter_map(|choice| trials.estimate(choice, AS_ASKED, measure)).map(|of| of.mean());
-    let differs = |choice: &Choice| {
-        matches!(compared(trials, measure, choice, &today), Verdict::Better | Verdict::Worse)
-    };
+    let differs =
+        |choice: &Choice| matches!(compared(trials, measure, choice, &today), Verdict::Better | Verdict::Worse);
     let sampled = sample.iter().filter_map(|choice| Some((choice.0[at], trials.first(choice, measure)?)));
     Effect {
         measure: measure.word,

@@ -128,7 +128,12 @@ impl Dimension {
         values.retain(|value| value != now);
         values.insert(0, now.to_owned());
         let mut seen = Vec::new();
-        values.retain(|value| !seen.contains(value) && { seen.push(value.clone()); true });
+        values.retain(|value| {
+            !seen.contains(value) && {
+                seen.push(value.clone());
+                true
+            }
+        });
         Self { setting, values }
     }
 }
@@ -151,7 +156,12 @@ impl Choice {
 fn multiples(now: &str, memory: Bytes) -> Vec<String> {
     let most = memory.get() / 1024 / MIN_FREE_SHARE;
     let now: u64 = now.parse().unwrap_or(0);
-    MULTIPLES.map(|times| now.saturating_mul(times)).into_iter().filter(|of| *of <= most).map(|of| of.to_string()).collect()
+    MULTIPLES
+        .map(|times| now.saturating_mul(times))
+        .into_iter()
+        .filter(|of| *of <= most)
+        .map(|of| of.to_string())
+        .collect()
 }
 
 #[cfg(test)]
@@ -171,7 +181,8 @@ pub(super) mod tests {
 
     #[test]
     fn the_usual_settings_are_those_of_the_kernel() {
-        let today: Today = USUAL.iter().map(|(name, values)| (*name, values.get(1).unwrap_or(&"66000").to_string())).collect();
+        let today: Today =
+            USUAL.iter().map(|(name, values)| (*name, values.get(1).unwrap_or(&"66000").to_string())).collect();
         let usual = Space::usual(&policy(), &today, Bytes::from_gib(4));
         let names: Vec<&str> = usual.0.iter().map(|dimension| dimension.setting.name).collect();
         assert!(!names.contains(&"vm.defrag_mode"), "6.1 does not have it: {names:?}");
@@ -186,7 +197,9 @@ pub(super) mod tests {
         let today = Today::from([("vm.swappiness", "60".to_owned())]);
         let asked = |of: &[&str]| {
             let arguments: Vec<String> = of.iter().map(|text| (*text).to_owned()).collect();
-            Space::asked(&arguments, &policy(), &today).map(|space| space.0[0].values.clone()).map_err(|e| e.to_string())
+            Space::asked(&arguments, &policy(), &today)
+                .map(|space| space.0[0].values.clone())
+                .map_err(|e| e.to_string())
         };
         assert_eq!(asked(&["vm/swappiness=0,60,100,0"]), Ok(["60", "0", "100"].map(str::to_owned).to_vec()));
         assert_eq!(asked(&["vm.swappiness"]), Err("--setting vm.swappiness: expected NAME=VALUE,VALUE,...".to_owned()));
@@ -194,7 +207,11 @@ pub(super) mod tests {
         assert_eq!(twice, Err("--setting vm.swappiness: named twice, expected all values in one list".to_owned()));
         let refused = |text: &str| asked(&[text]).expect_err("it is wrong");
         assert!(refused("vm.swapiness=1").contains("did you mean vm.swappiness?"), "{}", refused("vm.swapiness=1"));
-        assert!(refused("vm.swappiness=1,999").starts_with("--setting vm.swappiness=1,999: "), "{}", refused("vm.swappiness=1,999"));
+        assert!(
+            refused("vm.swappiness=1,999").starts_with("--setting vm.swappiness=1,999: "),
+            "{}",
+            refused("vm.swappiness=1,999")
+        );
         assert!(refused("vm.defrag_mode=1").contains("does not exist under linux-6.1"));
     }
 

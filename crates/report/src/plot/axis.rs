@@ -25,7 +25,8 @@ impl ValueAxis {
     pub(super) fn over(values: impl Iterator<Item = f64>, unit: Unit, count: usize) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-        let (low, high) = finite.map(|value| (value, value)).reduce(|both, (value, _)| ends(both, value)).unwrap_or_default();
+        let (low, high) =
+            finite.map(|value| (value, value)).reduce(|both, (value, _)| ends(both, value)).unwrap_or_default();
         let largest = high.max(-low);
         let scale = Scale::of(unit, largest);
         let (low, high, count) =

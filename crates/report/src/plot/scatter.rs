@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use anstyle::RgbColor;
+
 use super::Unit;
 use super::axis::ValueAxis;
-use super::draw::{AXIS, DIM, GAP, GRID, INK, PANEL_HEAD, Page, fitting, look_of};
+use super::draw::{AXIS, BORDER, DIM, GAP, GRID, INK, PANEL_HEAD, Page, fitting, look_of};
 use crate::picture::{Anchor, Picture, Shape, Stroke, TextSize};
 
 /// Panes with the same quantity upward.
@@ -14,7 +16,7 @@ pub struct Scatter {
     pub title: String,
     /// Line below the title.
     pub subtitle: String,
-    /// Names of the groups of spots; the first one is drawn pale, and the line goes through the second.
+    /// Names of the groups of spots; the first one is drawn pale.
     pub groups: Vec<String>,
     /// Panes from top to bottom.
     pub panes: Vec<Pane>,
@@ -31,6 +33,8 @@ pub struct Pane {
     pub bounds: (Option<f64>, Option<f64>),
     /// Things that were tried; those with a value that is not finite are left out.
     pub spots: Vec<Spot>,
+    /// Points that a line goes through, from left to right: each a value to the right and one upward.
+    pub line: Vec<(f64, f64)>,
 }
 
 /// Something that was tried.
@@ -47,21 +51,36 @@ pub struct Spot {
 /// Pixels of a pane, and of the room below it.
 const HEIGHT: u32 = 260;
 const FOOT: u32 = 48;
-/// Width of a mark of one point; other marks are drawn as shapes.
+/// Room that a heading leaves for the legend.
+const LEGEND: u32 = 28;
+/// Width of a mark of one point, and of the stroke of marks that are shapes.
 const POINT: f32 = 6.0;
-/// Groups that the line and the pale marks belong to.
+const STROKE: f32 = 2.0;
+/// Group whose marks are pale.
 const PALE: usize = 0;
-const LINE: usize = 1;
 
 impl Scatter {
     /// Lays it out, so wide.
     #[must_use]
     pub fn draw(&self, width: u32) -> Picture {
         let mut page = Page::new(width);
-        page.heading(&self.title, &self.subtitle, &self.groups);
+        page.heading(&self.title, &self.subtitle, &[]);
+        self.legend(&mut page);
         self.panes.iter().for_each(|pane| pane.draw(&mut page, self.groups.len()));
         let height = page.y;
         page.into_picture(height)
+    }
+
+    /// A mark and a name for each group, in the line that the heading leaves.
+    fn legend(&self, page: &mut Page) {
+        let (mut x, y) = (BORDER + 6, page.y - LEGEND);
+        for (group, name) in self.groups.iter().enumerate() {
+            let (colour, width) = mark(group);
+            let d = format!("M{x} {}{}", y + 8, look_of(group).dot);
+            page.shapes.push(Shape::Path { d, stroke: Stroke { colour, width, dashes: &[] } });
+            page.text(x + 12, y, TextSize::Small, Anchor::Start, INK, name);
+            x += 12 + name.chars().count() as u32 * TextSize::Small.advance() + 28;
+        }
     }
 }
 
@@ -95,14 +114,12 @@ impl Pane {
         self.bounds(page, &plane);
         self.line(page, &plane);
         for group in 0..groups {
-            let look = look_of(group);
-            let colour = if group == PALE { look.pale() } else { look.colour };
             let spots: Vec<&Spot> = self.finite().filter(|spot| spot.group == group).collect();
             let d = spots.iter().fold(String::new(), |mut d, spot| {
-                let _ = write!(d, "M{:.0} {:.0}{}", plane.x(spot.right), plane.y(spot.upward), look.dot);
+                let _ = write!(d, "M{:.0} {:.0}{}", plane.x(spot.right), plane.y(spot.upward), look_of(group).dot);
                 d
             });
-            let width = if look.is_point() { POINT } else { 2.0 };
+            let (colour, width) = mark(group);
             page.shapes.push(Shape::Path { d, stroke: Stroke { colour, width, dashes: &[] } });
         }
         page.y = plane.top as u32 + HEIGHT + FOOT + GAP;
@@ -143,8 +160,19 @@ impl Pane {
         }
         page.shapes.push(Shape::Rect { x: left, y: top, width: 1, height: HEIGHT, fill: AXIS });
         page.shapes.push(Shape::Rect { x: left, y: top + HEIGHT, width, height: 1, fill: AXIS });
-        let name = if plane.right.unit.is_empty() { self.right.0.clone() } else { format!("{}, {}", self.right.0, plane.right.unit) };
-        page.text(left + width, top + HEIGHT + 24, TextSize::Small, Anchor::End, DIM, &fitting(&name, TextSize::Small, width));
+        let name = if plane.right.unit.is_empty() {
+            self.right.0.clone()
+        } else {
+            format!("{}, {}", self.right.0, plane.right.unit)
+        };
+        page.text(
+            left + width,
+            top + HEIGHT + 24,
+            TextSize::Small,
+            Anchor::End,
+            DIM,
+            &fitting(&name, TextSize::Small, width),
+        );
     }
 
     /// Dashed lines at the bounds.
@@ -157,20 +185,23 @@ impl Pane {
         }
     }
 
-    /// A line through the trade-off, from left to right.
+    /// The line through the trade-off, in the colour of the second group.
     fn line(&self, page: &mut Page, plane: &Plane) {
-        let mut spots: Vec<&Spot> = self.finite().filter(|spot| spot.group == LINE).collect();
-        spots.sort_by(|one, other| one.right.total_cmp(&other.right).then(one.upward.total_cmp(&other.upward)));
         let mut d = String::new();
-        for (nth, spot) in spots.iter().enumerate() {
+        for (nth, (right, upward)) in self.line.iter().enumerate() {
             let command = if nth == 0 { 'M' } else { 'L' };
-            let _ = write!(d, "{command}{:.1} {:.1}", plane.x(spot.right), plane.y(spot.upward));
+            let _ = write!(d, "{command}{:.1} {:.1}", plane.x(*right), plane.y(*upward));
         }
-        if spots.len() > 1 {
-            let stroke = Stroke { colour: look_of(LINE).pale(), width: 1.5, dashes: &[] };
-            page.shapes.push(Shape::Path { d, stroke });
+        if self.line.len() > 1 {
+            page.shapes.push(Shape::Path { d, stroke: Stroke { colour: look_of(1).pale(), width: 1.5, dashes: &[] } });
         }
     }
+}
+
+/// The look of the marks of a group: their colour, and the width of their stroke.
+fn mark(group: usize) -> (RgbColor, f32) {
+    let look = look_of(group);
+    (if group == PALE { look.pale() } else { look.colour }, if look.is_point() { POINT } else { STROKE })
 }
 
 #[cfg(test)]
@@ -186,6 +217,7 @@ mod tests {
             right: ("kcompactd".to_owned(), unit),
             bounds: (Some(95.0), None),
             spots,
+            line: vec![(0.0, 95.0), (4.0, 100.0)],
         };
         let groups = ["tried", "trade-off", "now"].map(str::to_owned).to_vec();
         let scatter = Scatter { title: "a".to_owned(), subtitle: "b".to_owned(), groups, panes: vec![pane] };
