@@ -52,9 +52,8 @@ pub(super) fn search(trials: &mut Trials<'_>, aim: &Aim, effort: Effort) -> Resu
         trials.run(part("the better ones again", round.seeds, third / 2), &field)?;
     }
     field = promote(trials, aim, &field, LEAST);
-    field = distinct(simplified(trials, aim, &field, seeds)?);
-    field.retain(|choice| *choice != today);
-    let finalists = promote(trials, aim, &field, FINALISTS);
+    simplify(trials, aim, field, seeds)?;
+    let finalists = promote(trials, aim, &plainest(trials, aim, seeds), FINALISTS);
     let finalists = [vec![today], finalists].concat();
     let demands = AS_ASKED..trials.plans.len();
     trials.run(Part { name: "the last few, other demands", demands, seeds, later: 0 }, &finalists)?;
@@ -115,8 +114,7 @@ fn promote(trials: &Trials<'_>, aim: &Aim, field: &[Choice], kept: usize) -> Vec
 }
 
 /// Takes out of each combination, one setting after the other, the changes without which nothing gets worse.
-fn simplified(trials: &mut Trials<'_>, aim: &Aim, field: &[Choice], seeds: usize) -> Result<Vec<Choice>, TuneError> {
-    let mut field = field.to_vec();
+fn simplify(trials: &mut Trials<'_>, aim: &Aim, mut field: Vec<Choice>, seeds: usize) -> Result<(), TuneError> {
     for at in 0..trials.space.0.len() {
         let without: Vec<Choice> = field.iter().map(|choice| choice.with(at, 0)).collect();
         let later = (trials.space.0.len() - 1 - at) * seeds + FINALISTS * seeds * (trials.plans.len() - 1);
@@ -127,7 +125,21 @@ fn simplified(trials: &mut Trials<'_>, aim: &Aim, field: &[Choice], seeds: usize
             }
         }
     }
-    Ok(field)
+    Ok(())
+}
+
+/// Combinations that have all runs, without those that one with no more changes equals.
+fn plainest(trials: &Trials<'_>, aim: &Aim, seeds: usize) -> Vec<Choice> {
+    let has_all = |choice: &&Choice| choice.count() > 0 && trials.runs_of(choice) >= seeds;
+    let mut all: Vec<&Choice> = trials.tried().filter(has_all).collect();
+    all.sort_by_key(|choice| choice.count());
+    let mut kept: Vec<Choice> = Vec::new();
+    for choice in all {
+        if !kept.iter().any(|plainer| is_no_worse(trials, aim, plainer, choice)) {
+            kept.push(choice.clone());
+        }
+    }
+    kept
 }
 
 /// Whether `simpler` is not worse than `choice` in the goal or any price beyond the spread of runs, and misses no goal or limit that

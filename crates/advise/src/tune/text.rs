@@ -56,13 +56,13 @@ impl Tuning {
                 table.row([of.setting.to_owned(), of.today.clone()].into_iter().chain(then).collect());
             }
         }
-        for bound in self.bounds() {
+        for (nth, bound) in self.bounds().enumerate() {
             let values = columns.iter().map(|tried| shown(tried.value(bound.measure), bound.unit));
             table.row(std::iter::once(bound.title()).chain(values).collect());
-        }
-        if self.demands.len() > 1 {
-            let range = |tried: &&Tried| over_demands(tried, &self.goal);
-            table.row(std::iter::once("  over demands".to_owned()).chain(columns.iter().map(range)).collect());
+            if nth == 0 && self.demands.len() > 1 {
+                let range = |tried: &&Tried| over_demands(tried, bound);
+                table.row(std::iter::once("  over all demands".to_owned()).chain(columns.iter().map(range)).collect());
+            }
         }
         table.render(WIDTH, ColourDepth::None)
     }

@@ -12,11 +12,11 @@ pub(super) fn sentences(tuning: &Tuning, goal: &Goal) -> Vec<String> {
     let best = tuning.best.as_ref().map(|best| (changed(best), effects(tuning, best)));
     let first = match (tuning.outcome, best) {
         (Outcome::Found, Some((changes, effects))) if tuning.goal.bound.is_some() => {
-            format!("{changes} reaches the goal{limits}: {effects}.")
+            format!("With {changes} the goal is reached{limits}: {effects}.")
         }
         (Outcome::Found, Some((changes, effects))) => format!("Best{limits} is {changes}: {effects}."),
         (Outcome::Nearer, Some((changes, effects))) => {
-            format!("Nothing reaches {goal}{limits}; nearest is {changes}: {effects}.")
+            format!("Nothing reaches the goal ({goal}){limits}; nearest is {changes}: {effects}.")
         }
         (Outcome::OutsideLimits, Some((changes, effects))) => {
             format!("Keep what you have: nothing that was tried keeps the limits; nearest is {changes}: {effects}.")
@@ -30,7 +30,7 @@ fn keep(tuning: &Tuning, goal: &Goal, limits: &str) -> String {
     const SPREAD: &str = "today's settings beyond the spread of runs";
     let why = match tuning.goal.bound {
         _ if tuning.now.reaches_goal && tuning.now.keeps_limits => format!("today's settings reach the goal{limits}"),
-        Some(_) => format!("nothing reaches {goal}{limits}, or comes nearer than {SPREAD}"),
+        Some(_) => format!("nothing reaches the goal ({goal}){limits}, or comes nearer than {SPREAD}"),
         None => format!("nothing{limits} is better than {SPREAD}"),
     };
     format!("Keep what you have: {why} ({}).", effects(tuning, &tuning.now))
@@ -63,7 +63,7 @@ fn broken(tuning: &Tuning, tried: &Tried, bound: &Bound) -> Option<String> {
     let values = tried.values(bound.measure).iter().zip(&tuning.demands);
     let mut means = values.filter_map(|(value, demand)| Some((value.as_ref()?.mean(), demand)));
     let (mean, demand) = means.find(|(mean, _)| !bound.holds(*mean))?;
-    Some(format!("{} is {} with {}", bound.name, number(mean, bound.unit), demand.parameter))
+    Some(format!("{} {} with {}", bound.name, number(mean, bound.unit), demand.parameter))
 }
 
 fn changed(tried: &Tried) -> String {
