@@ -113,7 +113,20 @@ fn bounded(direction: Direction, bound: f64, unit: Unit) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(text in "\\PC*", word in "(huge|p99|stalls|moved|free-huge)=", value in "[0-9.eE%a-zM-]*") {
+            let is_sound = |value: Option<f64>| value.is_none_or(|value| value.is_finite() && value >= 0.0);
+            for text in [text, word + &value] {
+                prop_assert!(text.parse::<Goal>().is_ok_and(|goal| is_sound(goal.reach)) || text.parse::<Goal>().is_err());
+                prop_assert!(text.parse::<Limit>().is_ok_and(|limit| is_sound(Some(limit.bound))) || text.parse::<Limit>().is_err());
+            }
+        }
+    }
 
     #[test]
     fn values_have_the_unit_of_the_measure() {

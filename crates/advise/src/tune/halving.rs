@@ -78,7 +78,7 @@ mod tests {
         ];
         // Two by worth; then what nothing beats, of which the fourth is within limits.
         assert_eq!(promoted(&entrants, 3), [4, 0, 3]);
-        assert_eq!(promoted(&entrants, 9), [4, 0, 3, 1, 2]);
+        assert_eq!(promoted(&entrants, 9), [4, 0, 2, 3, 1], "all, by worth");
         let equal = [(entrants[0].0.clone(), 3), (entrants[0].0.clone(), 1)];
         assert_eq!(promoted(&equal, 1), [1], "fewer changes");
     }

@@ -92,7 +92,9 @@ impl Tuning {
         if !left_out.is_empty() {
             text += &wrap(&format!("Effects of {}: in the JSON.", names(left_out)), WIDTH);
         }
-        if !others.is_empty() {
+        if self.seeds == 1 {
+            text += &wrap("One run each tells no effect of a setting from chance: --seeds asks for more.", WIDTH);
+        } else if !others.is_empty() {
             text += &wrap(&format!("No effect alone: {}.", names(&others)), WIDTH);
         }
         text

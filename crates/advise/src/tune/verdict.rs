@@ -23,7 +23,16 @@ pub(super) fn sentences(tuning: &Tuning, goal: &Goal) -> Vec<String> {
         }
         _ => keep(tuning, goal, limits),
     };
-    std::iter::once(first).chain(everywhere(tuning)).collect()
+    std::iter::once(first).chain(everywhere(tuning)).chain(today(tuning)).collect()
+}
+
+/// A sentence about today's settings, where they are given up although they reach the goal under the demand as it was asked for.
+fn today(tuning: &Tuning) -> Option<String> {
+    let now =
+        Some(&tuning.now).filter(|now| tuning.outcome == Outcome::Found && now.reaches_goal && now.keeps_limits)?;
+    let bounds = std::iter::once(&tuning.goal).chain(&tuning.limits);
+    let broken: Vec<String> = bounds.filter_map(|bound| broken(tuning, now, bound)).collect();
+    Some(format!("Today's settings do not hold everywhere: {}.", broken.join(", ")))
 }
 
 fn keep(tuning: &Tuning, goal: &Goal, limits: &str) -> String {
