@@ -35,14 +35,14 @@ impl Tuning {
             upward: (self.goal.name.to_owned(), Axis::of(quantity)),
             right: (price.name.to_owned(), Axis::of(of_price)),
             bounds: (self.goal.bound.map(|bound| bound * factor), price.bound.map(|bound| bound * price_factor)),
-            line: line(self.front.iter().map(|tried| spot(0, tried)).collect(), price, &self.goal),
+            line: line(&self.front.iter().map(|tried| spot(0, tried)).collect::<Vec<_>>(), price, &self.goal),
             spots: spots.map(|(group, tried)| spot(group, tried)).collect(),
         }
     }
 }
 
 /// The trade-off between the two quantities of a pane: what is on the front for the sake of another price is left out.
-fn line(spots: Vec<Spot>, price: &Bound, goal: &Bound) -> Vec<(f64, f64)> {
+fn line(spots: &[Spot], price: &Bound, goal: &Bound) -> Vec<(f64, f64)> {
     let less_is_better = |bound: &Bound, value: f64| if bound.is_most() { value } else { -value };
     let costs = |spot: &Spot| vec![less_is_better(price, spot.right), less_is_better(goal, spot.upward)];
     let ranks = ranks(&spots.iter().map(costs).collect::<Vec<_>>());

@@ -80,7 +80,7 @@ impl Limit {
     }
 }
 
-/// How far `value` is on the worse side of `bound`, as a share of that; of a bound of 0, the value itself.
+/// Distance of `value` on the worse side of `bound`, as a share of that; of a bound of 0, the value itself.
 fn beyond(direction: Direction, value: f64, bound: f64) -> f64 {
     let worse = match direction {
         Direction::LowerIsBetter => value - bound,

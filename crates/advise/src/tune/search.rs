@@ -40,23 +40,23 @@ pub(super) fn search(trials: &mut Trials<'_>, aim: &Aim, effort: Effort) -> Resu
     let sample = sample(trials, effort);
     let ahead = Ahead { trials, effort };
     let (first, second, third) = (ahead.after_singles(sample.len()), ahead.after_sample(), ahead.after_around());
-    trials.run(Part { name: "each setting alone", demands: AS_ASKED..AS_ASKED + 1, seeds, later: first }, &singles)?;
-    trials.run(part("combinations at random", 1, second), &sample)?;
+    trials.run(&Part { name: "each setting alone", demands: AS_ASKED..AS_ASKED + 1, seeds, later: first }, &singles)?;
+    trials.run(&part("combinations at random", 1, second), &sample)?;
     let mut field = distinct([vec![today.clone()], singles, sample.clone()].concat());
     let best = promote(trials, aim, &field, 1).swap_remove(0);
     let around = trials.space.around(&best);
-    trials.run(part("around the best", 1, third), &around)?;
+    trials.run(&part("around the best", 1, third), &around)?;
     field = distinct([field, around].concat());
     for round in rounds(field.len(), seeds, LEAST) {
         field = promote(trials, aim, &field, round.kept);
-        trials.run(part("the better ones again", round.seeds, third / 2), &field)?;
+        trials.run(&part("the better ones again", round.seeds, third / 2), &field)?;
     }
     field = promote(trials, aim, &field, LEAST);
     simplify(trials, aim, field, seeds)?;
     let finalists = promote(trials, aim, &plainest(trials, aim, seeds), FINALISTS);
     let finalists = [vec![today], finalists].concat();
     let demands = AS_ASKED..trials.plans.len();
-    trials.run(Part { name: "the last few, other demands", demands, seeds, later: 0 }, &finalists)?;
+    trials.run(&Part { name: "the last few, other demands", demands, seeds, later: 0 }, &finalists)?;
     Ok(Found { sample, finalists })
 }
 
@@ -118,7 +118,7 @@ fn simplify(trials: &mut Trials<'_>, aim: &Aim, mut field: Vec<Choice>, seeds: u
     for at in 0..trials.space.0.len() {
         let without: Vec<Choice> = field.iter().map(|choice| choice.with(at, 0)).collect();
         let later = (trials.space.0.len() - 1 - at) * seeds + FINALISTS * seeds * (trials.plans.len() - 1);
-        trials.run(part("without needless changes", seeds, later), &without)?;
+        trials.run(&part("without needless changes", seeds, later), &without)?;
         for (choice, without) in field.iter_mut().zip(without) {
             if *choice != without && is_no_worse(trials, aim, &without, choice) {
                 *choice = without;

@@ -1,4 +1,4 @@
-//! How much single settings move the goal and the limit that matters most.
+//! Effects of single settings on the goal and on the limit that matters most.
 
 use order9_report::stats::Estimate;
 use schemars::JsonSchema;

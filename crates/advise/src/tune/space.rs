@@ -75,7 +75,7 @@ impl Space {
             if space.0.iter().any(|dimension| dimension.setting.name == setting.name) {
                 return Err(TuneError::Twice { option: "--setting", name: setting.name });
             }
-            let now = today.get(setting.name).ok_or_else(|| TuneError::Unreadable(setting.name))?;
+            let now = today.get(setting.name).ok_or(TuneError::Unreadable(setting.name))?;
             space.0.push(Dimension::new(setting, now, list));
         }
         Ok(space)
@@ -139,7 +139,7 @@ impl Dimension {
 }
 
 impl Choice {
-    /// The same but for one setting.
+    /// This combination with another value of one setting.
     pub(super) fn with(&self, at: usize, value: usize) -> Self {
         let mut choice = self.clone();
         choice.0[at] = value;

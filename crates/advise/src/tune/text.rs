@@ -106,7 +106,7 @@ impl Tuning {
         [alone, span(effect.on_average, unit)]
     }
 
-    /// How it was found.
+    /// Numbers of combinations and runs, the demand, and the origin of times.
     fn how(&self) -> String {
         let others: Vec<&str> = self.demands.iter().skip(1).map(|demand| demand.parameter.as_str()).collect();
         let others = if others.is_empty() { String::new() } else { format!(" (demands: also {})", others.join(", ")) };

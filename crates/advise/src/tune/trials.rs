@@ -58,8 +58,8 @@ impl<'a> Trials<'a> {
     }
 
     /// Makes each of `choices` have `seeds` runs under each of `demands`; `later` runs are expected in later parts.
-    pub(super) fn run(&mut self, part: Part, choices: &[Choice]) -> Result<(), TuneError> {
-        let groups = self.missing(&part, choices);
+    pub(super) fn run(&mut self, part: &Part, choices: &[Choice]) -> Result<(), TuneError> {
+        let groups = self.missing(part, choices);
         let runs = groups.iter().map(|((_, done), choices)| (part.seeds - done) * choices.len()).sum();
         if runs > 0 {
             self.progress.part(part.name, runs, part.later);

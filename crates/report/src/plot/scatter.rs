@@ -37,7 +37,7 @@ pub struct Pane {
     pub line: Vec<(f64, f64)>,
 }
 
-/// Something that was tried.
+/// A thing that was tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spot {
     /// Index into [`Scatter::groups`].
