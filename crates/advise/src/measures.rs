@@ -2,15 +2,19 @@
 
 use order9_record::Run;
 use order9_report::stats::{Direction, Samples};
+use order9_toml::{nearest, proposal};
 use order9_units::PAGEBLOCK_PAGES;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::counted::{compaction_stalls, growth, moved, reclaim_stalls, reclaimed, swapped};
+use crate::counted::{busiest, compaction_stalls, growth, moved, reclaim_stalls, reclaimed, swapped};
 use crate::latencies::percentile;
 
 /// Measure of a run.
+#[derive(Debug)]
 pub(crate) struct Measure {
+    /// Name on the command line.
+    pub(crate) word: &'static str,
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
     pub(crate) direction: Direction,
@@ -34,32 +38,74 @@ pub enum Unit {
     HugePages,
 }
 
-const fn measure(name: &'static str, unit: Unit, direction: Direction, read: fn(&Run) -> Option<f64>) -> Measure {
-    Measure { name, unit, direction, read }
+const fn measure(
+    (word, name): (&'static str, &'static str),
+    unit: Unit,
+    direction: Direction,
+    read: fn(&Run) -> Option<f64>,
+) -> Measure {
+    Measure { word, name, unit, direction, read }
 }
 
 use Direction::{HigherIsBetter as Higher, LowerIsBetter as Lower};
 
 /// All of them, in the order of rows.
 pub(crate) const ALL: &[Measure] = &[
-    measure("faults that became huge", Unit::Percent, Higher, huge_share),
-    measure("anonymous memory that is huge then", Unit::Percent, Higher, anonymous_huge),
-    measure("fault p50", Unit::Nanoseconds, Lower, |run| fault(run, 50)),
-    measure("fault p95", Unit::Nanoseconds, Lower, |run| fault(run, 95)),
-    measure("fault p99", Unit::Nanoseconds, Lower, |run| fault(run, 99)),
-    measure("access to the memory", Unit::Nanoseconds, Lower, |run| run.values("access").next()),
-    measure("waits for direct compaction", Unit::Events, Lower, |run| Some(compaction_stalls(run))),
-    measure("time of these waits", Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_compact_stall_ns"))),
-    measure("waits for direct reclaim", Unit::Events, Lower, |run| Some(reclaim_stalls(run))),
-    measure("pages moved", Unit::Pages, Lower, |run| Some(moved(run))),
-    measure("CPU time of kcompactd", Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_kcompactd_cpu_ns"))),
-    measure("CPU time of kswapd", Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_kswapd_cpu_ns"))),
-    measure("CPU time of khugepaged", Unit::Nanoseconds, Lower, |run| Some(growth(run, "order9_khugepaged_cpu_ns"))),
-    measure("pages reclaimed", Unit::Pages, Lower, |run| Some(reclaimed(run))),
-    measure("pages swapped out", Unit::Pages, Lower, |run| Some(swapped(run))),
-    measure("page cache lost", Unit::Pages, Lower, |run| Some((-growth(run, "nr_file_pages")).max(0.0))),
-    measure("huge pages free then", Unit::HugePages, Higher, |run| at_end(run, "order9_nr_huge_free")),
+    measure(("huge", "faults that became huge"), Unit::Percent, Higher, huge_share),
+    measure(("anon-huge", "anonymous memory that is huge then"), Unit::Percent, Higher, anonymous_huge),
+    measure(("p50", "fault p50"), Unit::Nanoseconds, Lower, |run| fault(run, 50)),
+    measure(("p95", "fault p95"), Unit::Nanoseconds, Lower, |run| fault(run, 95)),
+    measure(("p99", "fault p99"), Unit::Nanoseconds, Lower, |run| fault(run, 99)),
+    measure(("access", "access to the memory"), Unit::Nanoseconds, Lower, |run| run.values("access").next()),
+    measure(("stalls", "waits for direct compaction"), Unit::Events, Lower, |run| Some(compaction_stalls(run))),
+    measure(("stall-time", "time of these waits"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_compact_stall_ns"))
+    }),
+    measure(("reclaim-stalls", "waits for direct reclaim"), Unit::Events, Lower, |run| Some(reclaim_stalls(run))),
+    measure(("moved", "pages moved"), Unit::Pages, Lower, |run| Some(moved(run))),
+    measure(("kcompactd-time", "CPU time of kcompactd"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_kcompactd_cpu_ns"))
+    }),
+    measure(("kswapd-time", "CPU time of kswapd"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_kswapd_cpu_ns"))
+    }),
+    measure(("khugepaged-time", "CPU time of khugepaged"), Unit::Nanoseconds, Lower, |run| {
+        Some(growth(run, "order9_khugepaged_cpu_ns"))
+    }),
+    measure(("reclaimed", "pages reclaimed"), Unit::Pages, Lower, |run| Some(reclaimed(run))),
+    measure(("swapped", "pages swapped out"), Unit::Pages, Lower, |run| Some(swapped(run))),
+    measure(("cache-lost", "page cache lost"), Unit::Pages, Lower, |run| {
+        Some((-growth(run, "nr_file_pages")).max(0.0))
+    }),
+    measure(("free-huge", "huge pages free then"), Unit::HugePages, Higher, |run| at_end(run, "order9_nr_huge_free")),
 ];
+
+/// Shares of a CPU that a goal or a limit may name beside the rows, as `order9 apply --limit` judges them.
+const SHARES: &[Measure] = &[
+    measure(("kcompactd", "CPU of kcompactd, busiest 10 s"), Unit::Percent, Lower, |run| {
+        busiest(run, "order9_kcompactd_cpu_ns")
+    }),
+    measure(("kswapd", "CPU of kswapd, busiest 10 s"), Unit::Percent, Lower, |run| {
+        busiest(run, "order9_kswapd_cpu_ns")
+    }),
+    measure(("khugepaged", "CPU of khugepaged, busiest 10 s"), Unit::Percent, Lower, |run| {
+        busiest(run, "order9_khugepaged_cpu_ns")
+    }),
+];
+
+/// All that a goal or a limit may name.
+pub(crate) fn named() -> impl Iterator<Item = &'static Measure> + Clone {
+    ALL.iter().chain(SHARES)
+}
+
+/// The measure that the command line calls so; else the nearest word, and all of them, in a sentence.
+pub(crate) fn find(word: &str) -> Result<&'static Measure, String> {
+    named().find(|measure| measure.word == word).ok_or_else(|| {
+        let words: Vec<&str> = named().map(|measure| measure.word).collect();
+        let near = proposal(nearest(word, words.iter().copied()));
+        format!("'{}' is none of {}{near}", order9_toml::shown(word), words.join(", "))
+    })
+}
 
 /// First faults of 2 MiB, whatever they became, as workloads of huge pages name them.
 const FAULTS: [&str; 3] = ["fault-huge", "fault-base", "alloc"];

@@ -23,7 +23,7 @@ mod run;
 mod schema;
 mod shells;
 
-pub(crate) use advise::{AdviseArgs, AskArgs, DemandArgs, TrialArgs, WhatIfArgs, YesNo};
+pub(crate) use advise::{AdviseArgs, AskArgs, DemandArgs, TrialArgs, TuneArgs, WhatIfArgs, YesNo};
 pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
@@ -61,6 +61,7 @@ pub(crate) enum Command {
     Ask(AskArgs),
     WhatIf(WhatIfArgs),
     Advise(AdviseArgs),
+    Tune(TuneArgs),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),

@@ -43,6 +43,7 @@ mod synth;
 mod target;
 mod timing;
 mod trial;
+mod tune;
 mod validate;
 mod waiting;
 mod watch;
@@ -89,6 +90,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Ask(args) => ask::run(&args),
         Command::WhatIf(args) => what_if::run(&args),
         Command::Advise(args) => advise::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),

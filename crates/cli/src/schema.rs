@@ -2,6 +2,7 @@
 
 use order9_advise::advice::Advice;
 use order9_advise::ask::Answer;
+use order9_advise::tune::Tuning;
 use order9_advise::what_if::Comparison;
 use order9_apply::UndoneRecord;
 use order9_lab::reproduce::Reproduction;
@@ -67,6 +68,10 @@ const FORMS: &[Form] = &[
     form::<Vec<Form>>("schema", "names of all schemas"),
     form::<facts::Facts<'_>>("snapshot info", "facts of a snapshot"),
     form::<facts::Facts<'_>>("snapshot synth", "facts of the snapshot that was written"),
+    form::<Tuning>(
+        "tune",
+        "settings that were searched for a goal: trade-off, effects of settings, all that was tried",
+    ),
     form::<Vec<UndoneRecord>>("undo", "changes that were taken back: settings and files"),
     form::<Vec<order9_apply::Record>>("undo list", "changes that can be taken back"),
     form::<validate::Json<'_>>("validate", "verdicts on the lab beside real kernels"),

@@ -30,6 +30,11 @@ impl Waiting {
         self.0.set_message(work);
     }
 
+    /// The work is so many steps in all, as is known by now.
+    pub(crate) fn is_of(&self, steps: usize) {
+        self.0.set_length(steps as u64);
+    }
+
     /// Shows that so many steps are done.
     pub(crate) fn done(&self, steps: usize) {
         self.0.set_position(steps as u64);

@@ -9,6 +9,8 @@ pub struct Table {
     rows: Vec<Vec<String>>,
     /// Columns that are words, from the left.
     labels: usize,
+    /// Text of a cell that is 0.
+    zero: &'static str,
 }
 
 /// Text of an empty or zero cell, which makes all others stand out.
@@ -26,7 +28,7 @@ impl Table {
     /// A table whose number of columns depends on the data.
     #[must_use]
     pub fn with_header(header: Vec<String>) -> Self {
-        Self { header, rows: Vec::new(), labels: 1 }
+        Self { header, rows: Vec::new(), labels: 1, zero: NOTHING }
     }
 
     /// The table with its first `labels` columns being words, which align left.
@@ -36,9 +38,16 @@ impl Table {
         self
     }
 
+    /// The table with 0 shown as such, where it is a choice and not nothing.
+    #[must_use]
+    pub fn with_zeros(mut self) -> Self {
+        self.zero = "0";
+        self
+    }
+
     /// Adds a row; missing cells stay empty.
     pub fn row(&mut self, cells: Vec<String>) {
-        let cells = cells.into_iter().map(|cell| if cell == "0" { NOTHING.to_owned() } else { cell });
+        let cells = cells.into_iter().map(|cell| if cell == "0" { self.zero.to_owned() } else { cell });
         self.rows.push(cells.collect());
     }
 

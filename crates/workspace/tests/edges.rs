@@ -45,7 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "escape",
         ],
     ),
-    ("advise", &["units", "mm", "procfs", "machine", "workloads", "snapshot", "import", "lab", "record", "report"]),
+    ("advise", &["units", "mm", "policy", "procfs", "machine", "workloads", "snapshot", "import", "lab", "record", "report", "toml"]),
     ("referee", &["units", "host", "live", "calibrate", "record", "snapshot"]),
     ("record", &["units", "escape"]),
     ("report", &["units", "snapshot", "escape"]),

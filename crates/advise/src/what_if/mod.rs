@@ -2,7 +2,7 @@
 //!
 //! Key types: [`WhatIf`] (the question), [`Comparison`] (the answer). `text` draws it.
 
-mod text;
+pub(crate) mod text;
 
 use std::num::NonZeroUsize;
 

@@ -84,17 +84,22 @@ fn change(row: &Row, case: &Changed) -> String {
     }
 }
 
-fn shown(estimate: Option<&Estimate>, unit: Unit) -> String {
+/// A value with its spread, where there is one to speak of.
+pub(crate) fn shown(estimate: Option<&Estimate>, unit: Unit) -> String {
     let Some(estimate) = estimate else { return String::new() };
-    let number = |value: f64| match unit {
+    let mean = number(estimate.mean(), unit);
+    match estimate.half_width().filter(|half| *half > estimate.mean() * SPREAD) {
+        Some(half) => format!("{mean} \u{b1} {}", number(half, unit)),
+        None => mean,
+    }
+}
+
+/// A value in its unit.
+pub(crate) fn number(value: f64, unit: Unit) -> String {
+    match unit {
         Unit::Percent => format!("{} %", decimal(value, 1)),
         Unit::Nanoseconds => duration(Nanos::new(value.round() as u64)),
         Unit::Events | Unit::HugePages => grouped(value.round() as u64),
         Unit::Pages => size(Pages::new(value.round() as u64).bytes()),
-    };
-    let mean = number(estimate.mean());
-    match estimate.half_width().filter(|half| *half > estimate.mean() * SPREAD) {
-        Some(half) => format!("{mean} \u{b1} {}", number(half)),
-        None => mean,
     }
 }

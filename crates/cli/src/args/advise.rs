@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use order9_advise::tune::{Goal, Limit};
 use order9_units::{Bytes, Nanos};
 
 /// Say whether a program would get memory in huge pages now, how long its faults would take, and what stands in the way first.
@@ -110,6 +111,53 @@ pub(crate) struct DemandArgs {
 fn time(text: &str) -> Result<Nanos, String> {
     order9_lab::scenario::length_of_time(text).ok_or_else(|| "expected a time such as 30s, 10min or 2h".to_owned())
 }
+
+/// Search settings that reach a goal within limits, on a copy of this host's memory or on a capture.
+///
+/// A program runs in the lab under many combinations of settings, and the better ones run again, with other seeds and other sizes. The
+/// trade-off is printed, with the effect of each setting. Nothing is done to the host: `order9 apply` writes the settings that were
+/// found.
+#[derive(Debug, Args)]
+#[command(after_help = TUNE_EXAMPLES)]
+pub(crate) struct TuneArgs {
+    /// A snapshot file, or - for standard input; without one, this host.
+    pub(crate) snapshot: Option<PathBuf>,
+    /// The measure to reach, with a value, or to make as good as can be, without one: huge=95%, p99=1ms, free-huge.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) goal: Goal,
+    /// The most that a measure may be, or the least where more is better: p99=1ms, kcompactd=5%. May be given more than once.
+    /// [default: none; p99 and kcompactd are weighed against the goal]
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    pub(crate) limits: Vec<Limit>,
+    /// A setting to search, by its Linux name, with its values. May be given more than once. [default: thp/defrag,
+    /// vm.compaction_proactiveness, vm.watermark_boost_factor, vm.min_free_kbytes, vm.watermark_scale_factor,
+    /// thp/khugepaged/scan_sleep_millisecs, vm.defrag_mode, as far as the kernel has them]
+    #[arg(long = "setting", value_name = "NAME=VALUE,...", allow_hyphen_values = true)]
+    pub(crate) settings: Vec<String>,
+    #[command(flatten)]
+    pub(crate) demand: DemandArgs,
+    /// Number of combinations that are drawn at random; all are tried where there are no more.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) sample: u16,
+    /// Seed of the drawing.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) trial: TrialArgs,
+    /// Write the settings that were found (best.toml), everything (tune.json) and a picture (front.svg, front.png) into this directory,
+    /// which must be absent or empty.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  order9 tune --goal huge=95% --limit p99=1ms --limit kcompactd=5% -o tune/
+  order9 tune host.o9snap --goal huge --setting vm.compaction_proactiveness=0,20,40,60,80 --setting thp.defrag=madvise,defer
+  order9 tune host.o9snap --goal p99 --limit huge=90% --demand java-heap --param heap=4G";
 
 /// Kernel, prices and number of runs on a copy.
 #[derive(Debug, Args)]

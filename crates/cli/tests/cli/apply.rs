@@ -32,7 +32,7 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 /// A directory with these files.
-fn copies() -> TempDir {
+pub(crate) fn copies() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
     for (path, text) in FILES {
         let path = folder.path().join(path);

@@ -37,6 +37,7 @@ mod run_refusals;
 mod schemas;
 mod shells;
 mod support;
+mod tune;
 mod tutorials;
 mod watch;
 mod weights;

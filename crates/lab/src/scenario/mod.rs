@@ -41,6 +41,7 @@ pub use recording::recorded_plan;
 pub(crate) use repeat::memory_of_machine;
 pub use repeat::{RepeatError, repetition};
 pub(crate) use setting::small as small_machine;
+pub use setting::taken;
 pub(crate) use value::time as parse_time;
 pub use value::time as length_of_time;
 pub use value::workload;

@@ -41,6 +41,17 @@ pub(super) fn named(name: &str) -> Result<&'static Setting, Problem> {
     Setting::find(name).ok_or_else(|| Problem::NoSetting { name: shown(name), nearest: nearest() })
 }
 
+/// The setting called `name`, where a kernel with this policy takes `value` for it.
+///
+/// # Errors
+/// A name that no setting has, a setting that the kernel does not have or that cannot be written, a value that it refuses.
+pub fn taken(policy: &Loaded, name: &str, value: &str) -> Result<&'static Setting, Problem> {
+    let setting = named(name)?;
+    let written = sysctl::write(&mut small(policy.policy.clone()), setting.name, value);
+    written.map_err(|error| problem(error, setting.name, value, &policy.name))?;
+    Ok(setting)
+}
+
 /// Refuses the first parameter of the kernel that some policy does not have.
 pub(super) fn check_boot(line: &Asked<CommandLine>, policies: &[Loaded]) -> Result<(), ScenarioError> {
     for policy in policies {

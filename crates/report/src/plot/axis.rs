@@ -18,12 +18,19 @@ pub(super) struct ValueAxis {
 impl ValueAxis {
     /// An axis from 0, or the smallest value below it, to the largest value, in about `count` steps.
     pub(super) fn new(values: impl Iterator<Item = f64>, unit: Unit, count: usize) -> Self {
+        Self::over(values.chain([0.0]), unit, count)
+    }
+
+    /// An axis from the smallest to the largest value, in about `count` steps.
+    pub(super) fn over(values: impl Iterator<Item = f64>, unit: Unit, count: usize) -> Self {
         let finite = values.filter(|value| value.is_finite());
-        let (low, high) = finite.fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+        let (low, high) =
+            finite.map(|value| (value, value)).reduce(|both, (value, _)| ends(both, value)).unwrap_or_default();
         let largest = high.max(-low);
         let scale = Scale::of(unit, largest);
         let (low, high, count) =
-            if largest == 0.0 { (0.0, 1.0, 1) } else { (low / scale.factor, high / scale.factor, count) };
+            if low == high { around(high / scale.factor) } else { (low / scale.factor, high / scale.factor, count) };
         let step = step((high - low) / count as f64, &[1.0, 2.0, 5.0]);
         let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
         let value = |tick: i64| tick as f64 * step;
@@ -37,6 +44,14 @@ impl ValueAxis {
             ticks: (first..=last).map(|tick| (value(tick) * scale.factor, label(tick))).collect(),
             unit: scale.unit,
         }
+    }
+}
+
+/// Ends and steps of an axis of a single value.
+fn around(value: f64) -> (f64, f64, usize) {
+    match value {
+        0.0 => (0.0, 1.0, 1),
+        value => (value.min(0.0), value.max(0.0), 1),
     }
 }
 

@@ -22,10 +22,15 @@ pub(super) struct Look {
     /// Pixels on, pixels off, and so on; empty is a line without gaps.
     pub(super) dashes: &'static [u32],
     /// A dot, as a path from its middle on.
-    dot: &'static str,
+    pub(super) dot: &'static str,
 }
 
 impl Look {
+    /// Whether a dot is a single point, as wide as its stroke.
+    pub(super) fn is_point(&self) -> bool {
+        self.dot == LOOKS[0].dot
+    }
+
     /// The colour mixed with that of the paper.
     pub(super) fn pale(&self) -> RgbColor {
         pale(self.colour)
@@ -218,12 +223,12 @@ impl Page {
         }
         self.shapes.push(Shape::Rect { x: Self::LEFT, y: top, width: 1, height, fill: AXIS });
         for line in &panel.lines {
-            let dot = look_of(line.group).dot;
+            let look = look_of(line.group);
             match panel.style {
                 Style::Joined => self.stroke(area.joined(line), line.group, 1.75, true),
                 Style::Dots => {
-                    let width = if dot == LOOKS[0].dot { 5.0 } else { 1.5 };
-                    self.stroke(area.dots(line, dot), line.group, width, false);
+                    let width = if look.is_point() { 5.0 } else { 1.5 };
+                    self.stroke(area.dots(line, look.dot), line.group, width, false);
                 }
             }
         }

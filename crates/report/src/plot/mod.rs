@@ -3,7 +3,7 @@
 //! [`Metric`] is what a person asks for and [`Readings`] what a run has; [`Metric::evaluate`] makes a [`Series`] of them.
 //! [`Chart`] holds what is to be drawn, and [`Chart::draw`] lays it out as a [`Picture`](crate::picture::Picture), the
 //! same for SVG and PNG. [`Distributions`] are the samples of operations without their times,
-//! [`Worth`] what the switches of an ablation change. Knows nothing of run directories, and smooths nothing: every extreme value is drawn.
+//! [`Worth`] what the switches of an ablation change, [`Scatter`] one quantity over another. Knows nothing of run directories, and smooths nothing: every extreme value is drawn.
 
 mod axis;
 mod cdf;
@@ -11,6 +11,7 @@ mod curve;
 mod draw;
 mod evaluate;
 mod metric;
+mod scatter;
 mod unit;
 mod worth;
 
@@ -20,6 +21,7 @@ pub use cdf::{Distribution, Distributions, Spread};
 pub use draw::Size;
 pub use evaluate::{EvaluateError, Reading, Readings, Series};
 pub use metric::{Metric, MetricError};
+pub use scatter::{Pane, Scatter, Spot};
 pub use unit::{Quantity, Unit};
 pub use worth::{SwitchWorth, Worth};
 
