@@ -81,6 +81,14 @@ impl Controller {
         }
     }
 
+    /// The controller with full budgets, as one has that has waited for long.
+    #[must_use]
+    pub fn with_savings(mut self) -> Self {
+        self.cpu.fill(self.config.save);
+        self.stall.fill(self.config.save);
+        self
+    }
+
     /// Takes another configuration. What was learned stays, and pauses end: the new one may see them otherwise.
     pub fn reconfigure(&mut self, config: Config) {
         self.cpu.limit(config.cpu, config.save);

@@ -49,8 +49,8 @@ pub(crate) struct RunningGuard {
 impl Kernel {
     /// Starts a guard. It is no program that the run waits for.
     pub(crate) fn start_guard(self: &Rc<Self>, config: Config) {
-        // Nothing in the lab collapses ranges for others.
-        let controller = Controller::new(Config { may_collapse: false, ..config });
+        // Nothing in the lab collapses ranges for others. The guard has been there since long before the run, as the daemons.
+        let controller = Controller::new(Config { may_collapse: false, ..config }).with_savings();
         let daemon = Daemon::new(self, Task::default());
         let task = self.handle.spawn(TaskSpec::new("order9-guard").daemon(), guard(daemon, controller));
         let task = task.expect("a task that may run on every CPU");

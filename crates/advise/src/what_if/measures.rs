@@ -74,7 +74,7 @@ fn fault(run: &Run, percent: usize) -> Option<f64> {
 }
 
 /// Share of the faults that could have become huge and did.
-fn huge_share(run: &Run) -> Option<f64> {
+pub(crate) fn huge_share(run: &Run) -> Option<f64> {
     let (huge, base) = (growth(run, "thp_fault_alloc"), growth(run, "thp_fault_fallback"));
     run.values("huge").next().or_else(|| (huge + base > 0.0).then(|| 100.0 * huge / (huge + base)))
 }

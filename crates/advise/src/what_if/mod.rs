@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use measures::Unit;
+pub(crate) use measures::huge_share;
 
 use crate::trial::{AdviseError, Trial, prices};
 
