@@ -18,8 +18,8 @@ pub struct Measured {
     pub huge_free_least: Estimate,
     /// Share of the time in which as many are free as the goal says, in percent.
     pub at_goal_percent: Estimate,
-    /// CPU time of kcompactd and of the guard, as a share of one core.
-    pub cpu_share: Estimate,
+    /// CPU time of kcompactd and of the guard.
+    pub cpu_ns: Estimate,
     /// Waits for direct compaction.
     pub waits: Estimate,
     /// Time of these waits.
@@ -41,7 +41,7 @@ impl Measured {
             huge_free: over(&|run| over_time(run, |huge| huge as f64)),
             huge_free_least: over(&|run| levels(run).map(|(_, huge)| huge).min().unwrap_or(0) as f64),
             at_goal_percent: over(&|run| over_time(run, |huge| if huge >= goal { 100.0 } else { 0.0 })),
-            cpu_share: over(&|run| cpu(run) / run.durations.elapsed.get().max(1) as f64),
+            cpu_ns: over(&cpu),
             waits: over(&compaction_stalls),
             wait_ns: over(&|run| growth(run, "order9_compact_stall_ns")),
             huge_percent: Estimate::new(runs.iter().filter_map(|run| huge_share(run))),

@@ -14,7 +14,7 @@ use order9_guard::{Config, Goal, Share};
 use order9_lab::{Finished, Nobody, Plan, resume};
 use order9_record::{Experiment, Run};
 use order9_report::stats::{Difference, Finding};
-use order9_units::{NodeId, Pages};
+use order9_units::{Nanos, NodeId, Pages};
 use order9_workloads::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,12 +39,12 @@ pub const PROACTIVENESS: [u8; 6] = [0, 20, 40, 60, 80, 100];
 const SETTING: &str = "vm.compaction_proactiveness";
 /// Title of the guard as configured.
 const TITLE: &str = "guard";
-/// Least share of a core that is worth a comparison at equal cost: a hundredth of a percent is as fine as budgets are.
-const LEAST: f64 = 0.0001;
+/// Least CPU time that is worth a comparison at equal cost: a step of a few milliseconds reaches nothing.
+const LEAST: f64 = 10e6;
 /// Budgets that differ by less, in parts of the larger one, are one.
 const ALIKE: f64 = 0.1;
 /// Budgets of a run that are saved up at the start of it, beside the one that comes with its time.
-const SAVED: u64 = 9;
+const SAVED: u64 = 99;
 /// CPU time beyond that of the kernel at which the guard still costs as much.
 const SLACK: f64 = 1.02;
 
@@ -76,8 +76,9 @@ pub struct Row {
     pub title: String,
     /// `vm.compaction_proactiveness`; with a guard it is 0.
     pub proactiveness: u8,
-    /// CPU budget of the guard, as a share of a core; nothing where none runs.
-    pub budget: Option<f64>,
+    /// CPU time that the guard may take in the run; nothing where none runs.
+    #[serde(rename = "budget_ns")]
+    pub budget: Option<Nanos>,
     /// Measurements.
     #[serde(flatten)]
     pub measured: Measured,
@@ -144,7 +145,7 @@ impl Simulation {
         let mut experiment = resume(plan, jobs, &Nobody, Finished::default())?;
         let guards = self.at_the_kernels_cost(plan, &experiment, goal);
         if !guards.is_empty() {
-            guards.into_iter().for_each(|(share, config)| add(plan, format!("{TITLE}-{share}"), config));
+            guards.into_iter().for_each(|(title, config)| add(plan, title, config));
             experiment = resume(plan, jobs, &Nobody, Finished { inputs: None, runs: experiment.runs })?;
         }
         Ok((self.beside(trial, plan, &experiment, goal), experiment))
@@ -162,27 +163,24 @@ impl Simulation {
     /// Guards that gather all they can for the CPU time that the kernel took for its proactive compaction, each time once.
     ///
     /// Most of it is saved up at the start, so that a guard can be as early as the kernel, which nothing limits.
-    fn at_the_kernels_cost(&self, plan: &Plan, experiment: &Experiment, goal: u64) -> Vec<(Share, Config)> {
+    fn at_the_kernels_cost(&self, plan: &Plan, experiment: &Experiment, goal: u64) -> Vec<(String, Config)> {
         let rows = rows(plan, experiment, goal);
         let cpu: Vec<f64> =
-            rows.iter().filter(|row| row.budget.is_none()).map(|row| row.measured.cpu_share.mean()).collect();
+            rows.iter().filter(|row| row.budget.is_none()).map(|row| row.measured.cpu_ns.mean()).collect();
         // What requests of programs take, they take with a guard as well.
         let least = cpu.iter().copied().fold(f64::INFINITY, f64::min);
-        let mut shares: Vec<f64> = cpu.iter().map(|cpu| cpu - least).filter(|share| *share >= LEAST).collect();
-        shares.sort_by(f64::total_cmp);
-        shares.dedup_by(|next, one| *next - *one < ALIKE * *next);
-        let elapsed = experiment.runs.iter().map(|run| run.durations.elapsed).max().unwrap_or(self.config.save);
-        let guard = |share: f64| {
-            let config = Config {
-                goal: Goal::Share(Share(1.0)),
-                nodes: BTreeMap::new(),
-                cpu: Share(share / (SAVED + 1) as f64),
-                save: elapsed * SAVED,
-                ..self.config.clone()
-            };
-            (Share((share * 10_000.0).floor() / 10_000.0), config)
+        let mut times: Vec<f64> = cpu.iter().map(|cpu| cpu - least).filter(|time| *time >= LEAST).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup_by(|next, one| *next - *one < ALIKE * *next);
+        let elapsed = elapsed(experiment);
+        let guard = |time: f64| Config {
+            goal: Goal::Share(Share(1.0)),
+            nodes: BTreeMap::new(),
+            cpu: Share(time / (elapsed.get() * (SAVED + 1)) as f64),
+            save: elapsed * SAVED,
+            ..self.config.clone()
         };
-        shares.into_iter().map(guard).collect()
+        times.into_iter().map(|time| (format!("{TITLE}-{:.0}ms", time / 1e6), guard(time))).collect()
     }
 
     fn beside(&self, trial: &Trial, plan: &Plan, experiment: &Experiment, goal: u64) -> Beside {
@@ -226,24 +224,29 @@ fn rows(plan: &Plan, experiment: &Experiment, goal: u64) -> Vec<Row> {
         Row {
             title: policy.name.clone(),
             proactiveness: PROACTIVENESS.get(at).copied().unwrap_or(0),
-            budget: plan.guards.get(&policy.name).map(|config| allowed(config, &policy.name)),
+            budget: plan.guards.get(&policy.name).map(|config| allowed(config, elapsed(experiment))),
             measured: Measured::of(&runs, goal),
         }
     };
     plan.policies.iter().enumerate().map(row).collect()
 }
 
-/// Share of a core that a guard may take over the run: for one at the kernel's cost, with what it has saved up.
-fn allowed(config: &Config, title: &str) -> f64 {
-    if title == TITLE { config.cpu.0 } else { (SAVED + 1) as f64 * config.cpu.0 }
+/// Duration of the longest run.
+fn elapsed(experiment: &Experiment) -> Nanos {
+    experiment.runs.iter().map(|run| run.durations.elapsed).max().unwrap_or_default()
+}
+
+/// CPU time that a guard may take in a run: what comes with the time, and what it has saved up.
+fn allowed(config: &Config, elapsed: Nanos) -> Nanos {
+    config.cpu.of(elapsed + config.save)
 }
 
 /// Holds the best guard that costs no more against the kernel.
 fn judge(kernel: &Row, rows: &[Row]) -> Verdict {
-    let cpu = kernel.measured.cpu_share.mean();
+    let cpu = kernel.measured.cpu_ns.mean();
     let ready = |row: &Row| row.measured.huge_free.mean();
     let guards = rows.iter().filter(|row| row.budget.is_some());
-    let cheap = guards.filter(|row| row.measured.cpu_share.mean() <= SLACK * cpu);
+    let cheap = guards.filter(|row| row.measured.cpu_ns.mean() <= SLACK * cpu);
     let best = cheap.max_by(|one, other| ready(one).total_cmp(&ready(other)));
     let difference = best.map(|best| Difference::of(&kernel.measured.huge_free, &best.measured.huge_free));
     let more = best.is_some_and(|best| ready(best) > ready(kernel));

@@ -49,8 +49,8 @@ impl Beside {
         let runs = count_of(self.rows[0].measured.huge_free.count() as u64, "run");
         let how = format!(
             "Means of {runs} each, \u{b1} half of the 95 % interval. Ready: free huge pages over the time of a run; goal: {}. \
-             CPU: of kcompactd and the guard, of one core. Waits: for direct compaction. Huge: \
-             share of the faults that could be. Guards with a CPU share of the kernel have all that can be as goal. Demand: {}, as {}. Prices: {}.",
+             CPU time: of kcompactd and the guard. Waits: for direct compaction. Huge: \
+             share of the faults that could be. A guard with a time may spend that, and gathers all it can. Demand: {}, as {}. Prices: {}.",
             grouped(self.goal),
             self.demand,
             self.policy,
@@ -62,7 +62,7 @@ impl Beside {
     }
 
     fn table(&self) -> String {
-        let header = ["who compacts", "ready", "least", "at goal", "CPU", "waits", "their time", "huge", "moved"];
+        let header = ["who compacts", "ready", "least", "at goal", "CPU time", "waits", "their time", "huge", "moved"];
         let mut table = Table::new(header);
         // The guard as configured comes first, then the kernel, then guards by budget.
         let (configured, others): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| row.title == super::TITLE);
@@ -74,7 +74,7 @@ impl Beside {
                 with_spread(&measured.huge_free),
                 number(&measured.huge_free_least),
                 format!("{} %", decimal(measured.at_goal_percent.mean(), 0)),
-                format!("{} %", decimal(100.0 * measured.cpu_share.mean(), 2)),
+                duration(Nanos::new(measured.cpu_ns.mean() as u64)),
                 number(&measured.waits),
                 duration(Nanos::new(measured.wait_ns.mean() as u64)),
                 measured.huge_percent.as_ref().map_or_else(String::new, |of| format!("{} %", decimal(of.mean(), 1))),
@@ -88,7 +88,7 @@ impl Beside {
 fn name(row: &Row) -> String {
     match row.budget {
         Some(_) if row.title == super::TITLE => "guard as configured".to_owned(),
-        Some(budget) => format!("guard, {} % CPU", decimal(100.0 * budget, 2)),
+        Some(budget) => format!("guard with {}", duration(budget)),
         None => format!("proactiveness {}", row.proactiveness),
     }
 }
