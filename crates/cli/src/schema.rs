@@ -1,6 +1,7 @@
 //! `order9 schema`: the form of everything that the command prints or writes as JSON, made of the types that are written.
 
 use order9_advise::ask::Answer;
+use order9_advise::guard::Beside;
 use order9_advise::what_if::Comparison;
 use order9_apply::UndoneRecord;
 use order9_lab::reproduce::Reproduction;
@@ -45,6 +46,7 @@ const FORMS: &[Form] = &[
     form::<Vec<String>>("doc", "names of all subjects, or the texts about one"),
     form::<Written>("export", "files of another tool that were written"),
     form::<GapList<'_>>("fidelity", "every quantity outside its goal, with its cause"),
+    form::<Beside>("guard", "a guard in the lab beside the kernel's own compaction, by proactiveness"),
     form::<inspect::Report<'_>>("inspect", "an inspection: huge pages, bounds of compaction, obstacles, settings"),
     form::<Vec<kernels::Json<'_>>>("kernels fetch", "kernels that the cache has now"),
     form::<Vec<kernels::Json<'_>>>("kernels list", "kernels that can be had, and those of the cache"),

@@ -14,6 +14,9 @@ use crate::observation::{NodeSeen, Observation, Stalled};
 /// Time over which pressure is measured, as avg10 of /proc/pressure/memory.
 const SPAN: Nanos = Nanos::new(10_000_000_000);
 
+/// Part of a step, as a divisor, that is worth making alone.
+const LEAST_PART: u64 = 4;
+
 /// Decides when which node is compacted. The same observations give the same decisions.
 #[derive(Clone, Debug)]
 pub struct Controller {
@@ -137,7 +140,7 @@ impl Controller {
         let node = self.nodes.get_mut(&id).expect("it was just found");
         let step = node.step.min(self.cpu.most());
         // A step may be shorter than planned, but not by much: each begins with what earlier ones have done already.
-        let cpu = if step == Nanos::ZERO { SPAN } else { self.cpu.wait_for(Nanos::new(step.get() / 2)) };
+        let cpu = if step == Nanos::ZERO { SPAN } else { self.cpu.wait_for(Nanos::new(step.get() / LEAST_PART)) };
         let at_most = step.min(self.cpu.has());
         let stall = self.stall.wait_for(node.expected_stall(at_most));
         let Node { seen, goal, expected, .. } = *node;

@@ -80,7 +80,6 @@ pub struct Row {
     #[serde(rename = "budget_ns")]
     pub budget: Option<Nanos>,
     /// Measurements.
-    #[serde(flatten)]
     pub measured: Measured,
 }
 

@@ -18,16 +18,19 @@ pub(super) fn sentence(rows: &[Row], verdicts: &[Verdict]) -> String {
         values.map(|verdict| format!("{}{}", verdict.proactiveness, by(rows, verdict))).collect::<Vec<_>>().join(", ")
     };
     let parts = [
-        (Outcome::More, "the guard keeps more huge pages ready than vm.compaction_proactiveness"),
-        (Outcome::Same, "as many, beyond the spread of runs, as"),
-        (Outcome::Fewer, "fewer than"),
-        (Outcome::NoBudget, "every guard costs more than"),
-        (Outcome::Unknown, "one run each tells nothing beside"),
+        (Outcome::More, "more than at"),
+        (Outcome::Same, "no difference beyond chance at"),
+        (Outcome::Fewer, "fewer than at"),
+        (Outcome::NoBudget, "the kernel spends next to nothing at"),
+        (Outcome::Unknown, "one run each tells nothing at"),
     ];
     let parts: Vec<_> =
         parts.iter().map(|(outcome, words)| (words, values(*outcome))).filter(|(_, of)| !of.is_empty()).collect();
     let parts: Vec<_> = parts.iter().map(|(words, of)| format!("{words} {of}")).collect();
-    format!("At no more CPU time: {}.", parts.join("; "))
+    format!(
+        "Huge pages that the guard keeps ready for no more CPU time than the kernel with vm.compaction_proactiveness: {}.",
+        parts.join("; ")
+    )
 }
 
 /// The difference behind a value of proactiveness.

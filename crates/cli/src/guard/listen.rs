@@ -158,7 +158,7 @@ mod tests {
         let path = directory.path().join("guard.sock");
         let (place, latest) = (Listen::Unix(path.clone()), Latest::default());
         *latest.lock().expect("nobody has it") = "order9_guard_steps_total 7\n".to_owned();
-        let ask = |request| ask(&mut UnixStream::connect(&path).expect("it listens"), request);
+        let ask = |request: &str| ask(&mut UnixStream::connect(&path).expect("it listens"), request);
         for _ in 0..2 {
             let listening = Listening::start(&place, &latest).expect("the place is free");
             let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
