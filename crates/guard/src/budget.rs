@@ -18,18 +18,18 @@ pub(crate) struct Bucket {
 impl Bucket {
     /// An empty bucket: whoever restarts a guard gives it no time that way.
     pub(crate) fn new(share: Share, save: Nanos) -> Self {
-        Self { share, most: share.0 * save.get() as f64, has: 0.0 }
+        Self { share, most: share.fraction() * save.get() as f64, has: 0.0 }
     }
 
     /// Other limits, which cut savings.
     pub(crate) fn limit(&mut self, share: Share, save: Nanos) {
-        let most = share.0 * save.get() as f64;
+        let most = share.fraction() * save.get() as f64;
         *self = Self { share, most, has: self.has.min(most) };
     }
 
     /// Time passes.
     pub(crate) fn fill(&mut self, passed: Nanos) {
-        self.has = (self.has + self.share.0 * passed.get() as f64).min(self.most);
+        self.has = (self.has + self.share.fraction() * passed.get() as f64).min(self.most);
     }
 
     /// Time was spent.
@@ -48,7 +48,7 @@ impl Bucket {
         match lacks {
             lacks if lacks <= 0.0 => Nanos::ZERO,
             // A float that is too large becomes the largest number.
-            lacks => Nanos::new((lacks / self.share.0).ceil() as u64),
+            lacks => Nanos::new((lacks / self.share.fraction()).ceil() as u64),
         }
     }
 
@@ -65,15 +65,19 @@ mod tests {
     #[test]
     fn a_bucket_saves_up_to_its_size_and_pays_debts() {
         let ns = Nanos::new;
-        let mut bucket = Bucket::new(Share(0.1), ns(1000));
+        let mut bucket = Bucket::new(Share::percent(10.0), ns(1000));
         assert_eq!((bucket.has(), bucket.wait_for(ns(50))), (Nanos::ZERO, ns(500)));
         bucket.fill(ns(5000));
         assert_eq!((bucket.has(), bucket.wait_for(ns(500))), (ns(100), Nanos::ZERO), "more is never there");
         bucket.spend(ns(150));
         assert_eq!((bucket.has(), bucket.wait_for(ns(10))), (Nanos::ZERO, ns(600)));
-        bucket.limit(Share(0.5), ns(100));
+        bucket.limit(Share::percent(50.0), ns(100));
         bucket.fill(ns(1000));
         assert_eq!(bucket.has(), ns(50));
-        assert_eq!(Bucket::new(Share(0.0), ns(9)).wait_for(ns(1)), Nanos::ZERO, "an empty bucket that stays so");
+        assert_eq!(
+            Bucket::new(Share::percent(0.0), ns(9)).wait_for(ns(1)),
+            Nanos::ZERO,
+            "an empty bucket that stays so"
+        );
     }
 }

@@ -5,9 +5,11 @@ use std::fmt;
 
 use order9_units::{Nanos, NodeId, PAGEBLOCK_PAGES, Pages};
 
-/// Part of a whole: 0.05 is 5 %.
+/// Part of a whole, kept in percent as it is written, so that what is printed is what was read.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Share(pub f64);
+pub struct Share {
+    percent: f64,
+}
 
 /// Huge pages that a node is to keep free.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,19 +67,19 @@ impl Default for Config {
     fn default() -> Self {
         let nanos = Nanos::new;
         Self {
-            goal: Goal::Share(Share(0.05)),
+            goal: Goal::Share(Share::percent(5.0)),
             nodes: BTreeMap::new(),
             period: nanos(SECOND),
             ahead: nanos(10 * SECOND),
             may_compact: true,
             may_collapse: false,
-            cpu: Share(0.02),
-            stall: Share(0.01),
+            cpu: Share::percent(2.0),
+            stall: Share::percent(1.0),
             save: nanos(60 * SECOND),
             step: nanos(50 * MS),
             step_max: nanos(SECOND),
-            pressure_some: Share(0.10),
-            pressure_full: Share(0.02),
+            pressure_some: Share::percent(10.0),
+            pressure_full: Share::percent(2.0),
             gain: 4,
             cost: nanos(5 * MS),
             back_off: nanos(2 * SECOND),
@@ -92,23 +94,34 @@ impl Config {
     pub fn goal_of(&self, node: NodeId, memory: Pages) -> u64 {
         match self.nodes.get(&node).copied().unwrap_or(self.goal) {
             Goal::Count(count) => count,
-            Goal::Share(share) => (share.0 * (memory.get() / PAGEBLOCK_PAGES.get()) as f64).ceil() as u64,
+            Goal::Share(share) => (share.fraction() * (memory.get() / PAGEBLOCK_PAGES.get()) as f64).ceil() as u64,
         }
     }
 }
 
 impl Share {
+    /// So many hundredths.
+    #[must_use]
+    pub const fn percent(percent: f64) -> Self {
+        Self { percent }
+    }
+
+    /// The part as a number: 0.05 is 5 %.
+    #[must_use]
+    pub fn fraction(self) -> f64 {
+        self.percent / 100.0
+    }
+
     /// The share of a time.
     #[must_use]
     pub fn of(self, time: Nanos) -> Nanos {
-        Nanos::new((self.0 * time.get() as f64) as u64)
+        Nanos::new((self.fraction() * time.get() as f64) as u64)
     }
 }
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Hundredths of a percent are as fine as a share is written.
-        write!(f, "{}%", (10_000.0 * self.0).round() / 100.0)
+        write!(f, "{}%", self.percent)
     }
 }
 

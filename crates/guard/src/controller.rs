@@ -244,7 +244,8 @@ impl Controller {
         let &(at, before) = self.stalled.front().expect("the present one is there");
         // A kernel counts what has just begun late: over less than the whole span shares are of the whole.
         let passed = seen.at.saturating_sub(at).max(SPAN).get() as f64;
-        let share = |now: Nanos, before: Nanos| Share(now.saturating_sub(before).get() as f64 / passed);
+        let share =
+            |now: Nanos, before: Nanos| Share::percent(100.0 * now.saturating_sub(before).get() as f64 / passed);
         let (some, full) = (share(now.some, before.some), share(now.full, before.full));
         let is_much = some >= self.config.pressure_some || full >= self.config.pressure_full;
         is_much.then_some(Verdict::Pressure { some, full })

@@ -190,7 +190,8 @@ impl fmt::Display for Verdict {
             Self::Next => f.write_str("waits: another node is further from its goal"),
             Self::NotAllowed => f.write_str("waits: the goal is not reached, and actions does not list compact"),
             Self::Pressure { some, full } => {
-                write!(f, "waits: the host is under pressure: some {some}, full {full} of the last 10s")
+                let [some, full] = [some, full].map(|share| 100.0 * share.fraction());
+                write!(f, "waits: the host is under pressure: some {some:.1}%, full {full:.1}% of the last 10s")
             }
             Self::LowMemory { free, low } => {
                 write!(f, "waits: memory is short: {} pages are free, the low marks are {}", free.get(), low.get())

@@ -3,7 +3,7 @@
 use order9_units::{Nanos, Pages};
 
 use crate::backoff::Backoff;
-use crate::config::{Config, Share};
+use crate::config::Config;
 use crate::decision::{Lesson, Took, Verdict};
 use crate::forecast::Holt;
 use crate::observation::{NodeSeen, Observation};
@@ -77,7 +77,7 @@ impl Node {
 
     /// Stall time that a step of this length is expected to bring.
     pub(crate) fn expected_stall(&self, step: Nanos) -> Nanos {
-        Share(self.stalls).of(step)
+        Nanos::new((self.stalls * step.get() as f64) as u64)
     }
 
     /// Learns from a step that left the host so.

@@ -35,9 +35,7 @@ pub(crate) mod share {
         let text = if let DeValue::String(text) = leaf.value { text } else { "" };
         let percent = text.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok());
         let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-        // A share is kept as it is shown.
-        let share = percent.map(|percent| Share((100.0 * percent).round() / 10_000.0));
-        share.ok_or_else(|| leaf.wrong("a share such as \"5%\""))
+        percent.map(Share::percent).ok_or_else(|| leaf.wrong("a share such as \"5%\""))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "kinds are alike")]
@@ -49,14 +47,14 @@ pub(crate) mod share {
 pub(crate) mod time {
     use super::{DeValue, Duration, Leaf, Nanos, Problem, quoted, written};
 
-    /// The longest time, so that sums of a few cannot overflow.
-    const MOST: Duration = Duration::from_secs(30 * 24 * 3600);
+    /// Longest time: ten years, so that sums of a few cannot overflow.
+    const MOST: Duration = Duration::from_secs(3650 * 24 * 3600);
 
     pub(crate) fn take(leaf: &Leaf<'_>) -> Result<Nanos, Problem> {
         let text = if let DeValue::String(text) = leaf.value { text } else { "" };
         let time = humantime::parse_duration(text).ok().filter(|time| *time <= MOST);
         let time = time.and_then(|time| u64::try_from(time.as_nanos()).ok());
-        time.map(Nanos::new).ok_or_else(|| leaf.wrong("a time such as \"500ms\" or \"10s\", 30 days at most"))
+        time.map(Nanos::new).ok_or_else(|| leaf.wrong("a time such as \"500ms\" or \"10s\", 10 years at most"))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "kinds are alike")]

@@ -183,7 +183,7 @@ fn nothing_is_done_where_it_would_harm_or_be_of_no_use() {
     assert!(matches!(verdict(&used, config()), Verdict::NothingToGain { possible: 2 }));
     let same = |_: &mut Host| {};
     assert_eq!(verdict(&same, Config { may_compact: false, ..config() }), Verdict::NotAllowed);
-    assert!(matches!(verdict(&same, Config { cpu: Share(0.0), ..config() }), Verdict::NoCpu { .. }));
+    assert!(matches!(verdict(&same, Config { cpu: Share::percent(0.0), ..config() }), Verdict::NoCpu { .. }));
 }
 
 #[test]
@@ -233,7 +233,7 @@ proptest! {
         events in prop::collection::vec((0_u64..2000, 0_u64..600, 0_u64..400, any::<bool>(), 0_u64..3000), 1..200),
         share in 0_u32..30,
     ) {
-        let config = Config { cpu: Share(f64::from(share) / 100.0), ..config() };
+        let config = Config { cpu: Share::percent(f64::from(share)), ..config() };
         let (mut controller, mut host) = (Controller::new(config.clone()), Host::new(&[300]));
         for (pause, huge, some, completed, gain) in events {
             host.now += pause * MS;

@@ -45,6 +45,8 @@ const LEAST: f64 = 10e6;
 const ALIKE: f64 = 0.1;
 /// Budgets of a run that are saved up at the start of it, beside the one that comes with its time.
 const SAVED: u64 = 99;
+/// Longest time that a budget can be saved over: ten years, as in a file.
+const SAVE_MAX: Nanos = Nanos::new(3650 * 24 * 3600 * 1_000_000_000);
 /// CPU time beyond that of the kernel at which the guard still costs as much.
 const SLACK: f64 = 1.02;
 
@@ -172,11 +174,12 @@ impl Simulation {
         times.sort_by(f64::total_cmp);
         times.dedup_by(|next, one| *next - *one < ALIKE * *next);
         let elapsed = elapsed(experiment);
+        let save = Nanos::new(elapsed.get().saturating_mul(SAVED).min(SAVE_MAX.get()));
         let guard = |time: f64| Config {
-            goal: Goal::Share(Share(1.0)),
+            goal: Goal::Share(Share::percent(100.0)),
             nodes: BTreeMap::new(),
-            cpu: Share(time / (elapsed.get() * (SAVED + 1)) as f64),
-            save: elapsed * SAVED,
+            cpu: Share::percent(100.0 * time / (elapsed + save).get() as f64),
+            save,
             ..self.config.clone()
         };
         times.into_iter().map(|time| (format!("{TITLE}-{:.0}ms", time / 1e6), guard(time))).collect()
