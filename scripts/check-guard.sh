@@ -4,7 +4,7 @@
 # and puts it back. Needs a C compiler.
 #
 #   scripts/check-guard.sh                                  # 30 s each
-#   SECONDS_EACH=60 KEEP=8 LEAVE=64 scripts/check-guard.sh
+#   SECONDS_EACH=60 KEEP=8 LEAVE=64 VALUES="20 100" BUDGETS="2 5" scripts/check-guard.sh
 #   ORDER9=order9 scripts/check-guard.sh                    # another binary
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -52,9 +52,9 @@ row() {
 }
 
 printf '%-28s %7s %7s %7s %8s %8s\n' 'who compacts' 'before' 'mean' 'end' 'CPU, ms' 'moved, M'
-for value in 20 40 60 80 100; do
+for value in ${VALUES:-20 40 60 80 100}; do
     row "proactiveness $value" "$value"
 done
-for cpu in 1 2 5 20; do
+for cpu in ${BUDGETS:-1 2 5 20}; do
     row "guard, $cpu% CPU" 0 "$(printf 'goal = "100%%"\n[budget]\ncpu = "%s%%"' "$cpu")"
 done
