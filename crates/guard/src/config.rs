@@ -14,9 +14,9 @@ pub struct Share {
 /// Huge pages that a node is to keep free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// So many.
+    /// A number of huge pages.
     Count(u64),
-    /// So much of the memory of the node.
+    /// A part of the memory of the node.
     Share(Share),
 }
 
@@ -100,7 +100,7 @@ impl Config {
 }
 
 impl Share {
-    /// So many hundredths.
+    /// A number of hundredths.
     #[must_use]
     pub const fn percent(percent: f64) -> Self {
         Self { percent }

@@ -196,8 +196,8 @@ impl Controller {
         let Config { cost, gain, back_off, back_off_max, .. } = self.config;
         let collapsed = took.collapsed;
         let is_worth = collapsed >= gain.max(1) && took.cpu <= cost * collapsed;
-        let pause_after = |before| host(after).map(|host| Backoff::after(before, back_off, back_off_max, &host, after));
-        self.collapse = pause_after(self.collapse.filter(|_| !is_worth));
+        let before = self.collapse.filter(|_| !is_worth);
+        self.collapse = host(after).map(|host| Backoff::after(before, back_off, back_off_max, &host, after));
         let pause = self.collapse.map_or(Nanos::ZERO, |backoff| backoff.left(after.at));
         match is_worth {
             true => Lesson::Worth { gain: collapsed, rest: Some(pause) },

@@ -30,7 +30,7 @@ pub enum Action {
     Collapse {
         /// The most huge pages that they may take.
         pages: u64,
-        /// The time after which no further range is begun.
+        /// Time after which no further range is begun; the search for ranges comes before.
         at_most: Nanos,
     },
 }
@@ -53,7 +53,7 @@ pub struct Took {
 /// Verdict on a node, with the figures that decided it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// As many huge pages are free, and expected, as are to be.
+    /// The goal is reached: huge pages are free, and expected to be.
     Ready {
         /// Free huge pages.
         huge: u64,
@@ -113,7 +113,7 @@ pub enum Verdict {
     },
 }
 
-/// What an action has taught.
+/// Judgement on an action, and its consequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lesson {
     /// The action was worth its price.

@@ -80,7 +80,9 @@ fn lock() -> Result<std::fs::File, Failure> {
     let failed = |error: std::io::Error| Failure::file(&path, io_sentence(&error));
     std::fs::create_dir_all(DIRECTORY).map_err(failed)?;
     let lock = exclusive(&path).map_err(failed)?;
-    lock.ok_or_else(|| Failure::Usage(format!("another order9 guard runs on this host ({})", path.display())))
+    lock.ok_or_else(|| {
+        Failure::Usage(format!("another order9 guard runs on this host ({})", order9_escape::path(&path)))
+    })
 }
 
 /// Signals as they come.
