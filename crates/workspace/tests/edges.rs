@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("procfs", &["units", "mm"]),
     ("workloads", &["units"]),
     ("machine", &["units", "mm", "procfs", "workloads", "guard"]),
-    ("guard", &["units", "escape", "toml"]),
+    ("guard", &["units", "toml"]),
     ("calibrate", &[]),
     ("trace", &[]),
     ("journal", &[]),
