@@ -61,7 +61,9 @@ pub(super) fn run(path: &Path, file: GuardFile) -> Result<(), Failure> {
         reloads: Reloads::default(),
     };
     service.listen()?;
+    // A place that cannot be written ends the guard now, and not after a while.
     service.write_textfile()?;
+    service.written = None;
     if seen.stalled.is_none() {
         log("this kernel has no /proc/pressure/memory: the guard cannot tell whether the host is under pressure")?;
     }
@@ -99,11 +101,12 @@ impl Service {
         loop {
             let seen = self.host.look().map_err(|error| Failure::Usage(error.to_string()))?;
             let decision = self.controller.decide(&seen);
+            // Whoever reads of a decision finds it in the metrics.
+            self.publish()?;
             self.tell(&decision)?;
             if let Some(action) = decision.action {
                 self.act(action, &decision)?;
             }
-            self.publish()?;
             match signals.recv_timeout(Duration::from_nanos(self.controller.pause().get())) {
                 Ok(SIGHUP) => self.reload()?,
                 Err(RecvTimeoutError::Timeout) => {}
