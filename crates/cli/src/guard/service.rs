@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use order9_guard::{Action, Controller, Decision, GuardFile};
+use order9_guard::{Action, Controller, Decision, GuardFile, Lesson};
 use order9_journal::{DIRECTORY, exclusive};
 use order9_referee::check_compaction;
 use order9_units::NodeId;
@@ -137,7 +137,11 @@ impl Service {
             }
             Action::Collapse { .. } => action.to_string(),
         };
-        log(&format!("{what}: {lesson}, in {took}"))
+        let result = match (action, lesson) {
+            (Action::Collapse { .. }, Lesson::Worth { gain, .. }) => format!("{gain} huge pages collapsed"),
+            (_, lesson) => lesson.to_string(),
+        };
+        log(&format!("{what}: {result}, in {took}"))
     }
 
     /// Reads the configuration anew; a bad one leaves the one before in force.
