@@ -1,4 +1,4 @@
-//! Any text as each kind of file that people write or keep: policy, machine, scenario, manifest. None may panic, and a
+//! Any text as each kind of file that people write or keep: policy, machine, scenario, guard, manifest. None may panic, and a
 //! refusal is one line.
 #![no_main]
 
@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use order9_guard::GuardFile;
 use order9_lab::scenario::Scenario;
 use order9_record::Manifest;
 use tempfile::TempDir;
@@ -20,6 +21,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     one_line(order9_policy::load(name));
     one_line(order9_lab::machines::load(name));
     one_line(Scenario::named(name));
+    one_line(GuardFile::parse(name, text));
     let _ = Manifest::parse(text, Path::new("manifest.toml"));
 });
 

@@ -90,7 +90,9 @@ impl Trial {
 pub(crate) fn prices(plan: &Plan) -> String {
     match plan.machine.measured_over() {
         Some(base) => {
-            format!("copying, clearing, scanning and waits for the hypervisor as measured on the host of the copy, all else as on {base}")
+            format!(
+                "copying, clearing, scanning and waits for the hypervisor as measured on the host of the copy, all else as on {base}"
+            )
         }
         None => format!("those of {}", plan.machine.name),
     }

@@ -89,7 +89,12 @@ mod tests {
     fn the_file_has_what_was_measured_with_its_spread() {
         let round = |fill| Direct { fill, tick: 4e6, touch: f64::NAN, ..Direct::default() };
         let calibration = Calibration { host: "Linux 6.12".to_owned(), rounds: vec![round(120.0), round(130.5)] };
-        let base = Base { machine: "epyc-vm", summary: "a guest", nodes: vec![(2048, 1, vec![10])], hypervisor_fault: Some((0, "No balloon.".to_owned())) };
+        let base = Base {
+            machine: "epyc-vm",
+            summary: "a guest",
+            nodes: vec![(2048, 1, vec![10])],
+            hypervisor_fault: Some((0, "No balloon.".to_owned())),
+        };
         let expected = "\
 # Measured by `order9 calibrate` on Linux 6.12.
 # Prices that are not here could not be measured, and are those of the base.

@@ -15,6 +15,7 @@ mod apply;
 mod bench;
 mod doc;
 mod export;
+mod guard;
 mod plot;
 mod record;
 mod report;
@@ -28,6 +29,7 @@ pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
 pub(crate) use export::{ExportArgs, ExportFormat};
+pub(crate) use guard::GuardArgs;
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use report::ReportArgs;
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),
     Undo(UndoArgs),
+    Guard(Box<GuardArgs>),
     Record(RecordArgs),
     Validate(Box<ValidateArgs>),
     Fidelity(FidelityArgs),
@@ -78,6 +81,12 @@ pub(crate) enum Command {
     Program {
         /// File with the clock of the run; standard input is the socket of the supervisor.
         clock: PathBuf,
+    },
+    /// The process that compacts a node until the guard breaks it off.
+    #[command(hide = true)]
+    CompactNode {
+        /// The node.
+        node: u16,
     },
     Compare(CompareArgs),
     Plot(PlotArgs),

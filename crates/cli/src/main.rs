@@ -20,6 +20,7 @@ mod export;
 mod failure;
 mod fidelity;
 mod folder;
+mod guard;
 mod info;
 mod inspect;
 mod kernels;
@@ -96,11 +97,13 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(&args),
         Command::Apply(args) => apply::apply(&args),
         Command::Undo(args) => apply::undo(&args),
+        Command::Guard(args) => guard::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Kernels(command) => kernels::run(&command),
+        Command::CompactNode { node } => guard::compact_node(node),
         Command::Program { clock } => bench::program(&clock),
         Command::Compare(args) => compare::run(&args),
         Command::Plot(args) => plot::run(&args),

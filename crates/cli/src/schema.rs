@@ -2,6 +2,7 @@
 
 use order9_advise::advice::Advice;
 use order9_advise::ask::Answer;
+use order9_advise::guard::Beside;
 use order9_advise::tune::Tuning;
 use order9_advise::what_if::Comparison;
 use order9_apply::UndoneRecord;
@@ -48,6 +49,7 @@ const FORMS: &[Form] = &[
     form::<Vec<String>>("doc", "names of all subjects, or the texts about one"),
     form::<Written>("export", "files of another tool that were written"),
     form::<GapList<'_>>("fidelity", "every quantity outside its goal, with its cause"),
+    form::<Beside>("guard", "a guard in the lab beside the kernel's own compaction, by proactiveness"),
     form::<inspect::Report<'_>>("inspect", "an inspection: huge pages, bounds of compaction, obstacles, settings"),
     form::<Vec<kernels::Json<'_>>>("kernels fetch", "kernels that the cache has now"),
     form::<Vec<kernels::Json<'_>>>("kernels list", "kernels that can be had, and those of the cache"),

@@ -11,6 +11,7 @@ mod error;
 mod exported;
 mod facts;
 mod jsonl;
+pub mod metrics;
 pub mod mmtests;
 mod parquet;
 pub mod perfetto;

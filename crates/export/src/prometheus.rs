@@ -1,52 +1,24 @@
 //! Gauges of a memory map in the text format of Prometheus, for the textfile collector of node_exporter.
 //!
 //! Names follow its conventions: a prefix of order9's own, base units at the end, labels for nodes and zones. Counters of
-//! /proc/vmstat are left to node_exporter, which has them. Nothing carries a time stamp: the collector refuses those.
-
-use std::fmt::Write as _;
+//! /proc/vmstat are left to node_exporter, which has them.
 
 use order9_snapshot::inspection::{Findings, Inspection, NodeView, ZoneView};
 use order9_units::Order;
 
-/// A gauge with its samples.
-struct Gauge {
-    name: &'static str,
-    help: &'static str,
-    samples: Vec<Sample>,
-}
-
-/// Labels and a value.
-struct Sample {
-    labels: Vec<(&'static str, String)>,
-    value: f64,
-}
+use crate::metrics::{self, Kind, Metric, Sample};
 
 /// All gauges of an inspection. Those without a value are left out.
 #[must_use]
 pub fn text(inspection: &Inspection) -> String {
-    let mut out = String::new();
-    for gauge in gauges(inspection).into_iter().filter(|gauge| !gauge.samples.is_empty()) {
-        let Gauge { name, help, samples } = gauge;
-        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
-        for Sample { labels, value } in samples {
-            let labels: Vec<_> = labels.iter().map(|(key, text)| format!("{key}=\"{}\"", escaped(text))).collect();
-            let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-            let _ = writeln!(out, "{name}{labels} {value}");
-        }
-    }
-    out
+    metrics::text(&gauges(inspection))
 }
 
-/// A label's value, with backslashes before characters that would end it.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-fn gauges(inspection: &Inspection) -> Vec<Gauge> {
+fn gauges(inspection: &Inspection) -> Vec<Metric> {
     let machine = &inspection.machine;
     let info = Sample { labels: vec![("kernel", machine.kernel_release.clone())], value: 1.0 };
     let bare = |value: f64| vec![Sample { labels: Vec::new(), value }];
-    let gauge = |name, help, samples| Gauge { name, help, samples };
+    let gauge = |name, help, samples| Metric { name, help, kind: Kind::Gauge, samples };
     let page = machine.page_size.get() as f64;
     let zones = |value: &dyn Fn(&ZoneView) -> f64| of_zones(inspection, |zone| vec![(Vec::new(), value(zone))]);
     [
@@ -99,14 +71,14 @@ fn gauges(inspection: &Inspection) -> Vec<Gauge> {
 }
 
 /// Gauges of nodes: those from the map of frames, and the score of proactive compaction.
-fn node_gauges(inspection: &Inspection) -> Vec<Gauge> {
+fn node_gauges(inspection: &Inspection) -> Vec<Metric> {
     let of_nodes = |values: &dyn Fn(&NodeView) -> Vec<Value>| -> Vec<Sample> {
         inspection.nodes.iter().flat_map(|node| labelled(&[("node", node.id.to_string())], values(node))).collect()
     };
     let found = |values: &dyn Fn(&Findings) -> Vec<Value>| {
         of_nodes(&|node| node.view.findings.as_ref().map(values).unwrap_or_default())
     };
-    let gauge = |name, help, samples| Gauge { name, help, samples };
+    let gauge = |name, help, samples| Metric { name, help, kind: Kind::Gauge, samples };
     vec![
         gauge(
             "order9_node_pageblocks",
@@ -175,14 +147,4 @@ fn at_huge_order(
 fn labelled(labels: &[(&'static str, String)], values: Vec<Value>) -> Vec<Sample> {
     let sample = |(further, value): Value| Sample { labels: [labels, further.as_slice()].concat(), value };
     values.into_iter().map(sample).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_of_labels_are_escaped() {
-        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
-    }
 }

@@ -57,7 +57,13 @@ pub fn calibrate() -> Result<Calibration, String> {
     let frame_scan = measure(length / LINE, || {
         black_box(from.iter().step_by(LINE).fold(0_u64, |sum, &byte| sum.wrapping_add(byte.into())));
     });
-    Ok(Calibration { copy_page, clear_page, frame_scan, shmem_page: shmem_page(), hypervisor_fault: hypervisor_fault() })
+    Ok(Calibration {
+        copy_page,
+        clear_page,
+        frame_scan,
+        shmem_page: shmem_page(),
+        hypervisor_fault: hypervisor_fault(),
+    })
 }
 
 /// Twice the largest cache, within bounds: a virtual machine may be told of a cache that it shares with many.
@@ -106,7 +112,9 @@ mod tests {
 
     #[test]
     fn prices_are_of_the_right_size() {
-        let Ok(Calibration { copy_page, clear_page, frame_scan, shmem_page, hypervisor_fault }) = calibrate() else { return };
+        let Ok(Calibration { copy_page, clear_page, frame_scan, shmem_page, hypervisor_fault }) = calibrate() else {
+            return;
+        };
         let all = [(copy_page, 4096), (clear_page, 4096), (frame_scan, 64)];
         for (price, bytes) in all {
             assert!(price.lowest_ps <= price.ps && price.ps <= price.highest_ps && price.rounds >= 3, "{price:?}");

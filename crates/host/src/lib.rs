@@ -47,6 +47,7 @@ mod settings;
 mod source;
 mod stopwatch;
 mod topology;
+mod totals;
 
 pub use balloon::{hypervisor_fault, hypervisor_takes_free_pages};
 pub use calibrate::calibrate;
@@ -54,3 +55,4 @@ pub use capture::{CaptureError, Options, capture};
 pub use frames::{PlainRead, Progress, plain_read};
 pub use memory::{available_memory, memory_limit};
 pub use root::Root;
+pub use totals::{Totals, TotalsError, totals};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use order9_machine::{Outcome, Results, Series, Tick};
+use order9_machine::{GuardStep, Guarded, Outcome, Results, Series, Tick};
 use order9_procfs::command_line::LogLine;
 use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_report::number::size;
@@ -118,6 +118,7 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
     let needs = policy.needs.iter();
     let needs = needs.map(|need| format!("{} is not modelled yet: {}", need.switch.key, need.switch.meaning));
     run.notes = results.notes.iter().map(|note| (*note).to_owned()).chain(needs).collect();
+    results.guard.iter().for_each(|guard| guarded(&mut run, guard, results.elapsed));
     run.notes.extend(pool_notes(&results.pools));
     if let Some(base) = plan.machine.measured_over() {
         let note = format!(
@@ -129,6 +130,19 @@ fn record_of(plan: &Plan, cell: Cell, results: &Results) -> Run {
         run.notes.push(format!("{} trace events came after the log was full", results.events_lost));
     }
     run
+}
+
+/// Steps of a guard as samples: CPU time and gain of each, and the CPU time of the guard as a whole.
+fn guarded(run: &mut Run, guard: &Guarded, elapsed: Nanos) {
+    let step = run.operation("guard-step", Unit::Nanos);
+    let gain = run.operation("guard-gain", Unit::Count);
+    let cpu = run.operation("guard-cpu", Unit::Nanos);
+    for GuardStep { at, took, lesson, .. } in guard.steps.iter().copied() {
+        let mut sample = |operation, value| run.samples.push(record::Sample { operation, at, value });
+        sample(step, took.cpu.get() as f64);
+        sample(gain, lesson.gain() as f64);
+    }
+    run.samples.push(record::Sample { operation: cpu, at: elapsed, value: guard.cpu.get() as f64 });
 }
 
 /// The kernel's log, if it has any lines: about its command line, and reports of kills for memory.

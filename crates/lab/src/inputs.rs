@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use order9_guard::GuardFile;
 use order9_policy::Show;
 use order9_record::{self as record, Inputs};
 use order9_snapshot::synth::SynthSpec;
@@ -25,6 +26,7 @@ pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Ma
         title: (*title).to_owned(),
         text: "# A real kernel: what it does is not made of switches.\n".to_owned(),
         settings: Vec::new(),
+        guard: String::new(),
         needs: Vec::new(),
     };
     Inputs {
@@ -54,6 +56,7 @@ pub(crate) fn inputs<'a>(plan: &Plan, parameters: impl Iterator<Item = (&'static
         title: policy.name.clone(),
         text: Show::new(policy).to_string(),
         settings: plan.own_settings.get(&policy.name).cloned().unwrap_or_default(),
+        guard: plan.guards.get(&policy.name).map_or_else(String::new, guard),
         needs: policy.needs.iter().map(|need| format!("{} = {}", need.switch.key, need.value)).collect(),
     };
     Inputs {
@@ -78,6 +81,11 @@ pub(crate) fn inputs<'a>(plan: &Plan, parameters: impl Iterator<Item = (&'static
         },
         policies: plan.policies.iter().map(policy).collect(),
     }
+}
+
+/// A guard as its file.
+fn guard(config: &order9_guard::Config) -> String {
+    GuardFile { config: config.clone(), ..GuardFile::default() }.show()
 }
 
 fn threads<'a>(mut parameters: impl Iterator<Item = (&'static str, &'a Value)>) -> Vec<u32> {

@@ -37,6 +37,8 @@ pub struct Plan {
     pub policies: Vec<Loaded>,
     /// Settings to write before the start under one policy alone, after [`settings`](Self::settings), by its name.
     pub own_settings: BTreeMap<String, Settings>,
+    /// Guards that keep huge pages ready beside the workload, under one policy alone, by its name.
+    pub guards: BTreeMap<String, order9_guard::Config>,
     /// The ablation, where one policy is taken apart switch by switch. It tells the roles of
     /// [`policies`](Self::policies).
     pub ablation: Option<Ablation>,

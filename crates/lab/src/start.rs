@@ -83,6 +83,7 @@ impl Start {
             disks: plan.machine.disks.clone(),
             pools,
             available: self.available,
+            guard: plan.guards.get(&policy.name).cloned(),
             ..Options::new(cell.seed)
         };
         let mut notes: Vec<String> = host_note(policy).into_iter().collect();

@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod clock;
+mod collapse;
 mod errno;
 mod job;
 mod message;
@@ -21,6 +22,7 @@ mod raw;
 mod readings;
 mod recorder;
 mod space;
+mod step;
 mod storage;
 mod supervisor;
 mod system;
@@ -28,6 +30,7 @@ mod thread;
 mod traces;
 mod wire;
 
+pub use collapse::{Collapser, own_cpu_time};
 pub use job::{Job, WireValue};
 pub use message::{Facts, Message, Sample, StopKind, Traced, Unit};
 pub use order9_journal::{DIRECTORY as JOURNAL_DIRECTORY, Journal, JournalError, Undone};
@@ -35,6 +38,7 @@ pub use phase::pause_of_phase;
 pub use program::program;
 pub use readings::{Readings, own_meaning, read_facts};
 pub use recorder::{Recorded, Recorder};
+pub use step::{Step, end_with_parent, step};
 pub use storage::{FileDisk, FileSystem, Storage, SwapArea, swap_on};
 pub use supervisor::{Limits, SuperviseError, Supervised, Witness, supervise};
 pub use wire::{FromGuest, ToGuest, read_frame, write_frame};

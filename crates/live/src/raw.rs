@@ -454,6 +454,17 @@ impl Drop for SharedWords {
     }
 }
 
+/// `process_madvise` with `MADV_COLLAPSE` of a range of the process behind `pidfd`.
+pub(crate) fn collapse(pidfd: BorrowedFd<'_>, start: u64, length: Bytes) -> io::Result<()> {
+    let range = libc::iovec { iov_base: pointer(start).cast(), iov_len: length.get() as usize };
+    let advice = i64::from(libc::MADV_COLLAPSE);
+    // SAFETY: the memory keeps its contents, whoever's it is; the call reads one range.
+    answer(unsafe {
+        libc::syscall(libc::SYS_process_madvise, pidfd.as_raw_fd(), &raw const range, 1_usize, advice, 0_u64)
+    })
+    .map(drop)
+}
+
 /// `unshare` of mounts: what this process mounts from now on, no other process sees.
 pub(crate) fn unshare_mounts() -> io::Result<()> {
     // SAFETY: changes the namespace alone; file descriptors stay.

@@ -208,8 +208,8 @@ impl Kernel {
         cpus.map(|cpu| cpu.busy.get()).sum()
     }
 
-    /// CPU time of daemons, spinning included, in ns.
-    fn cpu_of(&self, tasks: impl Iterator<Item = TaskId>) -> u64 {
+    /// CPU time of tasks, spinning included, in ns.
+    pub(crate) fn cpu_of(&self, tasks: impl Iterator<Item = TaskId>) -> u64 {
         let stats = tasks.map(|task| self.handle.task_stats(task));
         stats.map(|stats| (stats.user + stats.system + stats.spin).get()).sum()
     }

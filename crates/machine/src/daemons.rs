@@ -1,5 +1,6 @@
 //! Daemons of the kernel, and what they and tasks that reclaim wait for.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
@@ -31,9 +32,11 @@ pub(crate) struct Waiting {
 }
 
 /// A daemon, as the engine sees it.
-struct Daemon {
-    kernel: Rc<Kernel>,
+pub(crate) struct Daemon {
+    pub(crate) kernel: Rc<Kernel>,
     task: Task,
+    /// Time from which on its work is broken off, as that of a task is that was killed.
+    pub(crate) deadline: Cell<Nanos>,
 }
 
 impl Waiting {
@@ -49,6 +52,12 @@ impl Waiting {
     }
 }
 
+impl Daemon {
+    pub(crate) fn new(kernel: &Rc<Kernel>, task: Task) -> Self {
+        Self { kernel: Rc::clone(kernel), task, deadline: Cell::new(FOR_EVER) }
+    }
+}
+
 impl Kernel {
     /// Starts kswapd and kcompactd of every node with memory, on the CPUs of the node if it has any.
     pub(crate) fn start_daemons(self: &Rc<Self>) {
@@ -59,7 +68,7 @@ impl Kernel {
         });
         for node in nodes {
             let task = Task { kthread: true, memalloc: true, ..Task::default() };
-            let daemon = Daemon { kernel: Rc::clone(self), task };
+            let daemon = Daemon::new(self, task);
             let task = self.spawn_daemon(&format!("kswapd{}", node.0), node, async move {
                 order9_mm::tasks::kswapd(&daemon, node).await;
             });
@@ -73,7 +82,7 @@ impl Kernel {
     fn start_kcompactd(self: &Rc<Self>, node: NodeId) {
         // Unlike kswapd it may wait for whoever has a page locked, since nobody waits for it.
         let task = Task { kthread: true, ..Task::default() };
-        let daemon = Daemon { kernel: Rc::clone(self), task };
+        let daemon = Daemon::new(self, task);
         let name = format!("kcompactd{}", node.0);
         let phase = self.variation.phase(&name, order9_mm::tasks::PROACTIVE_INTERVAL);
         let task = self.spawn_daemon(&name, node, async move {
@@ -133,7 +142,7 @@ impl Kernel {
     }
 
     fn daemon_of_any_node(self: &Rc<Self>) -> Daemon {
-        Daemon { kernel: Rc::clone(self), task: Task { kthread: true, ..Task::default() } }
+        Daemon::new(self, Task { kthread: true, ..Task::default() })
     }
 
     fn spawn_daemon(&self, name: &str, node: NodeId, body: impl Future<Output = ()> + 'static) -> TaskId {
@@ -218,7 +227,8 @@ impl Env for Daemon {
     }
 
     fn task(&self) -> Task {
-        self.task
+        let is_over = self.kernel.handle.now() >= self.deadline.get();
+        Task { oom_victim: is_over, ..self.task }
     }
 
     async fn sleep(&self, time: Nanos) {

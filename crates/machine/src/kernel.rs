@@ -17,11 +17,13 @@ use crate::cost::{Picos, Prices};
 use crate::daemons::Waiting;
 use crate::events::EventLog;
 use crate::files::Lengths;
+use crate::guard::RunningGuard;
 use crate::kernel_memory::Kmalloc;
 use crate::machine::Options;
 use crate::oom::OutOfMemory;
 use crate::process::Process;
 use crate::results::Record;
+use crate::stalls::Stalls;
 use crate::storage::Storage;
 use crate::time::{Class, Handle, LockId, LockKind, Mode, QueueId, TaskId};
 use crate::translations::Translations;
@@ -78,6 +80,10 @@ pub(crate) struct Kernel {
     pub(crate) kswapds: RefCell<Vec<TaskId>>,
     /// Time that threads have spent in direct compaction.
     pub(crate) compact_stall: Cell<Nanos>,
+    /// Waits of threads for memory.
+    pub(crate) stalls: Stalls,
+    /// The guard, if one runs.
+    pub(crate) guard: RefCell<Option<RunningGuard>>,
     /// Tasks of kcompactd, by node with memory, where the kernel has one.
     pub(crate) kcompactds: RefCell<Vec<TaskId>>,
     pub(crate) khugepaged: Cell<Option<TaskId>>,
@@ -164,6 +170,8 @@ impl Kernel {
             khugepaged: Cell::default(),
             flusher: Cell::default(),
             compact_stall: Cell::default(),
+            stalls: Stalls::default(),
+            guard: RefCell::default(),
         }
     }
 

@@ -29,6 +29,7 @@ pub struct Machine {
     sample_every: Nanos,
     pools: Vec<PoolSize>,
     sample_finely: bool,
+    guard: Option<order9_guard::Config>,
 }
 
 /// Why there is no such machine.
@@ -100,6 +101,8 @@ pub struct Options {
     pub pools: Vec<PoolSize>,
     /// Available memory before anything starts, where some is in use already. Programs size themselves by it.
     pub available: Option<Bytes>,
+    /// Goals and budgets of a guard that keeps huge pages ready beside the programs; `None` is without one.
+    pub guard: Option<order9_guard::Config>,
 }
 
 impl Options {
@@ -119,6 +122,7 @@ impl Options {
             disks: Vec::new(),
             pools: Vec::new(),
             available: None,
+            guard: None,
         }
     }
 }
@@ -159,7 +163,8 @@ impl Machine {
         let kernel = Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options, this));
         kernel.available_at_start.set(options.available);
         let (sample_every, sample_finely) = (options.sample_every, options.sample_finely);
-        Ok(Self { executor, kernel, sample_every, sample_finely, pools: options.pools.clone() })
+        let (pools, guard) = (options.pools.clone(), options.guard.clone());
+        Ok(Self { executor, kernel, sample_every, sample_finely, pools, guard })
     }
 
     /// Memory, CPUs and nodes of the machine.
@@ -196,6 +201,9 @@ impl Machine {
         self.kernel.start_flusher();
         self.kernel.start_vmstat();
         self.kernel.start_page_reporting();
+        if let Some(config) = self.guard.take() {
+            self.kernel.start_guard(config);
+        }
         self.start(name.to_owned(), body, Rc::clone(&ended));
         let mut clock = Clock::new(self.sample_every, self.sample_finely);
         let stuck = loop {

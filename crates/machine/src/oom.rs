@@ -51,10 +51,13 @@ impl fmt::Display for OutOfMemory {
 impl Pressure for Thread {
     async fn exert<R>(&self, effort: Effort, work: impl Future<Output = R>) -> R {
         let begin = self.kernel.handle.now();
+        self.kernel.stalls.enter(begin);
         let result = work.await;
+        let end = self.kernel.handle.now();
+        self.kernel.stalls.leave(end);
         if effort == Effort::Compact {
             let stall = &self.kernel.compact_stall;
-            stall.set(stall.get() + (self.kernel.handle.now() - begin));
+            stall.set(stall.get() + (end - begin));
         }
         result
     }

@@ -6,6 +6,7 @@ use order9_units::{CounterMeaning, Nanos};
 use order9_workloads::{Stop, Times};
 
 use crate::events::{Kept, Traced, TracedSwitch};
+use crate::guard::Guarded;
 use crate::hugetlb::PoolResized;
 use crate::kernel::Kernel;
 use crate::oom::OutOfMemory;
@@ -44,6 +45,8 @@ pub struct Results {
     pub numa_maps: Vec<(String, String)>,
     /// Notes that a reader of the results needs, a sentence each.
     pub notes: Vec<&'static str>,
+    /// Steps of the guard, where one ran beside the programs.
+    pub guard: Option<Guarded>,
     /// Hash of everything the scheduler did.
     pub schedule: u64,
 }
@@ -212,6 +215,7 @@ impl Kernel {
             pools,
             numa_maps: numa_maps.into_values().collect(),
             notes: notes.into_iter().collect(),
+            guard: self.guarded(),
             schedule,
         }
     }

@@ -192,6 +192,9 @@ pub struct Policy {
     /// Settings written before the start under this policy alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<(String, String)>,
+    /// Configuration of the guard that ran beside the workload under this policy alone; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub guard: String,
     /// Mechanisms that it needs and the engine does not have.
     pub needs: Vec<String>,
 }

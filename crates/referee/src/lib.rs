@@ -15,4 +15,4 @@ mod refusal;
 pub use bench::{BenchError, Benched, bench, journal_directory, reserve_of};
 pub use collector::Collector;
 pub use recording::{RECORDED_SEED, Recording, record};
-pub use refusal::{Refusal, check_host, check_rights, check_view};
+pub use refusal::{Refusal, check_compaction, check_host, check_rights, check_view};

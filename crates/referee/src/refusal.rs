@@ -15,6 +15,9 @@ pub enum Refusal {
     /// The user is not root, and wants to change settings only.
     #[error("this changes settings of the kernel: it needs root")]
     NotRootToSet,
+    /// The user is not root, and wants memory to be compacted only.
+    #[error("this compacts memory of the whole host: it needs root")]
+    NotRootToCompact,
     /// The user is not root, and wants to look only.
     #[error("the state of every page frame is for root alone to read: it needs root")]
     NotRootToLook,
@@ -47,6 +50,17 @@ pub fn check_host() -> Result<(), Refusal> {
 pub fn check_view() -> Result<(), Refusal> {
     if !rustix::process::geteuid().is_root() {
         return Err(Refusal::NotRootToLook);
+    }
+    view(Path::new("/"))
+}
+
+/// Refuses a host whose memory is not this user's to compact.
+///
+/// # Errors
+/// The first reason.
+pub fn check_compaction() -> Result<(), Refusal> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Refusal::NotRootToCompact);
     }
     view(Path::new("/"))
 }

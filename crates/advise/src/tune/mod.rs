@@ -32,8 +32,8 @@ pub use goal::{Goal, Limit};
 pub use sensitivity::{Effect, Sensitivity};
 pub use trials::Progress;
 
-use crate::trial::{AdviseError, Trial};
 use crate::demand::Demand;
+use crate::trial::{AdviseError, Trial};
 use crate::what_if::WhatIf;
 use demands::demands;
 use score::Aim;

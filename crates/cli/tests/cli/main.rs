@@ -16,6 +16,7 @@ mod escapes;
 mod export;
 mod forge;
 mod golden;
+mod guard;
 mod guests;
 mod install;
 mod kills;

@@ -26,7 +26,10 @@ impl MachineSpec {
                     info,
                     key: info.key.clone(),
                     value: price.ps,
-                    source: format!("Measured on the host of the snapshot: {how}. Median of {}, {price}.", price.rounds),
+                    source: format!(
+                        "Measured on the host of the snapshot: {how}. Median of {}, {price}.",
+                        price.rounds
+                    ),
                     set_in: self.name.clone(),
                 });
             }

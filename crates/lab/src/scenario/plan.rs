@@ -59,6 +59,7 @@ impl Scenario {
             chosen: self.chosen,
             policies,
             own_settings,
+            guards: BTreeMap::new(),
             ablation,
             machine,
             memory,

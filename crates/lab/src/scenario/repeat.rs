@@ -6,8 +6,10 @@ use std::io;
 use std::num::NonZeroU64;
 use std::path::Path;
 
+use order9_guard::GuardFile;
 use order9_policy::Loaded;
 use order9_record::{self as record, Digest, Inputs};
+use order9_toml::FileError;
 use order9_units::Bytes;
 use tempfile::TempDir;
 
@@ -26,6 +28,9 @@ pub enum RepeatError {
     /// The machine or a policy of the manifest cannot be written to a file to be read again.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A guard that this version does not take.
+    #[error(transparent)]
+    Guard(#[from] FileError<order9_toml::Problem>),
     /// A snapshot that is not the one it was.
     #[error("{path}: its digest is {found}, the run began with {expected}")]
     OtherSnapshot {
@@ -40,6 +45,9 @@ pub enum RepeatError {
     #[error("it took place on a live kernel, which the lab cannot repeat")]
     Live,
 }
+
+/// Name in messages of the guard of a manifest.
+const GUARD: &str = "the guard of the manifest";
 
 /// The plan that `inputs` describe; a snapshot may take up to `available` of the host's memory.
 ///
@@ -67,6 +75,7 @@ pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError
         chosen: scenario.chosen,
         policies: inputs.policies.iter().map(|policy| reload(&folder, policy)).collect::<Result<_, _>>()?,
         own_settings: own_settings(inputs)?,
+        guards: guards(inputs)?,
         ablation: None,
         machine: machine(&folder, &inputs.machine)?,
         memory: memory_of(&inputs.memory, available)?,
@@ -92,6 +101,13 @@ fn own_settings(inputs: &Inputs) -> Result<BTreeMap<String, Settings>, Problem> 
         Ok((policy.title.clone(), policy.settings.clone()))
     })
     .collect()
+}
+
+/// Guards beside single policies.
+fn guards(inputs: &Inputs) -> Result<BTreeMap<String, order9_guard::Config>, RepeatError> {
+    let guarded = inputs.policies.iter().filter(|policy| !policy.guard.is_empty());
+    let config = |policy: &record::Policy| Ok((policy.title.clone(), GuardFile::parse(GUARD, &policy.guard)?.config));
+    guarded.map(config).collect()
 }
 
 /// A parameter as it would be written on the command line.

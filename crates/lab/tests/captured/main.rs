@@ -74,6 +74,7 @@ fn plan(workload: Workload, memory: Memory, policy: &str) -> Plan {
         chosen: small(workload),
         policies: vec![order9_policy::load(policy).expect("it is built in")],
         own_settings: BTreeMap::new(),
+        guards: BTreeMap::new(),
         ablation: None,
         machine: machines::load("epyc-vm").expect("it is built in"),
         memory,

@@ -184,6 +184,7 @@ fn plan(workload: Workload) -> Plan {
         chosen,
         policies: ["linux-4.4", "linux-5.0"].map(|name| order9_policy::load(name).expect("it is built in")).into(),
         own_settings: BTreeMap::new(),
+        guards: BTreeMap::new(),
         ablation: None,
         machine: machines::load("desktop-8g").expect("it is built in"),
         memory: Memory::Empty,

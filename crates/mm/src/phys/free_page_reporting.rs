@@ -96,9 +96,7 @@ impl<T: Tracer> PhysMem<T> {
         let zones: Vec<ZoneId> = self.frames.zones().iter().map(Zone::id).collect();
         let orders = || (Order::PAGEBLOCK.get()..=Order::MAX.get()).filter_map(Order::new);
         let types = || Migratetype::ALL.into_iter().filter(|&mt| mt != Migratetype::Isolate);
-        zones.into_iter().flat_map(move |zone| {
-            orders().flat_map(move |order| types().map(move |mt| (zone, order, mt)))
-        })
+        zones.into_iter().flat_map(move |zone| orders().flat_map(move |order| types().map(move |mt| (zone, order, mt))))
     }
 
     /// Reports blocks of one list, as many as one pass may.
@@ -107,7 +105,8 @@ impl<T: Tracer> PhysMem<T> {
         let listed = self.frames.free_list(zone, order, mt).count();
         let budget = (listed / PASSES).max(REPORT);
         let frames = &self.frames;
-        let fresh = frames.free_list(zone, order, mt).filter(|&pfn| !reporting.has_all(pageblocks(frames.at(pfn), order)));
+        let fresh =
+            frames.free_list(zone, order, mt).filter(|&pfn| !reporting.has_all(pageblocks(frames.at(pfn), order)));
         let fresh: Vec<Pfn> = fresh.take(budget).collect();
         if fresh.is_empty() {
             return;

@@ -13,6 +13,7 @@ pub(crate) fn inputs() -> Inputs {
         title: title.to_owned(),
         text: "[pcp]\nbatch_max = 63\n".to_owned(),
         settings: Vec::new(),
+        guard: String::new(),
         needs: vec!["compaction".to_owned()],
     };
     Inputs {

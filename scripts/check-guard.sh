@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Holds `order9 guard` against the kernel's own proactive compaction on this host, as root: fragments free memory by a program, lets the one
+# or the other gather huge pages for a while, and prints what came of it and what it cost. Sets vm.compaction_proactiveness meanwhile,
+# and puts it back. Needs a C compiler.
+#
+#   scripts/check-guard.sh                                  # 30 s each
+#   SECONDS_EACH=60 KEEP=8 LEAVE=64 VALUES="20 100" BUDGETS="2 5" scripts/check-guard.sh
+#   ORDER9=order9 scripts/check-guard.sh                    # another binary
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+order9=${ORDER9:-target/release/order9}
+each=${SECONDS_EACH:-30}
+out=$(mktemp -d)
+knob=/proc/sys/vm/compaction_proactiveness
+before=$(cat "$knob")
+trap 'echo "$before" >"$knob"; rm -rf "$out"; kill $(jobs -p) 2>/dev/null || true' EXIT
+cc -O1 -o "$out/fragment" scripts/check-ask/fragment.c
+
+huge() { awk '{ sum += $14 + 2 * $15 } END { print sum }' /proc/buddyinfo; }
+# CPU time of all kcompactds, in ms.
+kcompactd() { cat $(grep -l '^kcompactd[0-9]*$' /proc/[0-9]*/comm 2>/dev/null | sed 's/comm$/schedstat/') | awk '{ sum += $1 } END { printf "%.0f", sum / 1e6 }'; }
+moved() { awk '$1 == "pgmigrate_success" { print $2 }' /proc/vmstat; }
+
+# row NAME PROACTIVENESS [CONFIG]: fragments memory, waits, and prints a row.
+row() {
+    echo 0 >"$knob"
+    "$out/fragment" "${LEAVE:-64}" "${KEEP:-4}" 1 >"$out/ready" &
+    local holder=$! guard=
+    until [ -s "$out/ready" ]; do sleep 0.2; done
+    local free=$(huge) cpu=$(kcompactd) pages=$(moved) sum=0 n=0
+    echo "$2" >"$knob"
+    if [ -n "${3:-}" ]; then
+        printf '%s\n[metrics]\ntextfile = "%s/guard.prom"\n' "$3" "$out" >"$out/guard.toml"
+        "$order9" guard --config "$out/guard.toml" 2>"$out/guard.log" &
+        guard=$!
+    fi
+    for _ in $(seq "$each"); do
+        sleep 1
+        sum=$((sum + $(huge))) n=$((n + 1))
+    done
+    local own=0
+    if [ -n "$guard" ]; then
+        sleep 5 # The textfile is as old as that.
+        own=$(awk '$1 == "order9_guard_cpu_seconds_total" { printf "%.0f", 1000 * $2 }' "$out/guard.prom")
+        kill "$guard"
+        wait "$guard" || true
+    fi
+    printf '%-28s %7d %7d %7d %8d %8d\n' "$1" "$free" "$((sum / n))" "$(huge)" "$(($(kcompactd) - cpu + own))" "$((($(moved) - pages) / 256))"
+    kill "$holder"
+    wait "$holder" 2>/dev/null || true
+}
+
+printf '%-28s %7s %7s %7s %8s %8s\n' 'who compacts' 'before' 'mean' 'end' 'CPU, ms' 'moved, M'
+for value in ${VALUES:-20 40 60 80 100}; do
+    row "proactiveness $value" "$value"
+done
+for cpu in ${BUDGETS:-1 2 5 20}; do
+    row "guard, $cpu% CPU" 0 "$(printf 'goal = "100%%"\n[budget]\ncpu = "%s%%"' "$cpu")"
+done
