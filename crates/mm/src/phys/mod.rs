@@ -32,7 +32,7 @@ pub struct PhysMem<T: Tracer> {
     pub(crate) counters: Counters,
     /// Work since it was last taken, that on frames apart.
     pub(crate) work: Work,
-    /// What the hypervisor has, where the machine is a guest that reports free pages.
+    /// Pageblocks that the hypervisor has, where the machine is a guest that reports free pages.
     pub(crate) reporting: Option<FreePageReporting>,
 }
 
