@@ -5,12 +5,15 @@
 #
 #   scripts/check-ask.sh                                         # 20 states
 #   STATES=5 SEED=100 scripts/check-ask.sh
+#   SETTLE=40 scripts/check-ask.sh                               # memory rests for so many seconds before it is captured, and again before
+#                                                                # the program: a guest reports free pages to its hypervisor that slowly
 #   ORDER9=order9 OUT=DIR scripts/check-ask.sh                   # another binary; keep captures, answers and runs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 order9=${ORDER9:-target/release/order9}
 states=${STATES:-20}
+settle=${SETTLE:-0}
 out=${OUT:-$(mktemp -d)}
 [ -n "${OUT:-}" ] || trap 'rm -rf "$out"' EXIT
 RANDOM=${SEED:-1}
@@ -24,7 +27,9 @@ state() {
     "$out/fragment" "$4" "$5" "$1" >"$dir/ready" &
     holder=$!
     until [ -s "$dir/ready" ]; do sleep 0.2; done
+    sleep "$settle"
     "$order9" capture -o "$dir/host.o9snap" >"$dir/capture.txt"
+    sleep "$settle"
     # Before others: the answer is that of a host where the program has its CPU.
     chrt -f 1 "$order9" bench map-and-write --param "size=${2}M" --param madvise=yes --set "thp/defrag=$3" -o "$dir/real" --force >"$dir/real.txt"
     kill "$holder"
