@@ -29,13 +29,25 @@ impl Demand {
         Ok(scenario)
     }
 
+    /// The demand with parameters that another question has by default, where it is the usual program and nobody replaces them.
+    #[must_use]
+    pub fn with_defaults(mut self, defaults: &[&str]) -> Self {
+        let kept: Vec<String> = self.kept(defaults).map(str::to_owned).collect();
+        self.parameters.splice(0..0, kept);
+        self
+    }
+
     /// Parameters of the program: the defaults that nobody replaces, and those that were chosen.
     fn chosen(&self) -> impl Iterator<Item = &str> {
+        self.kept(&DEFAULTS).chain(self.parameters.iter().map(String::as_str))
+    }
+
+    /// Parameters of `defaults` that nobody replaces; none where it is not the usual program.
+    fn kept<'a>(&'a self, defaults: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
         let key = |text: &str| text.split('=').next().map(str::to_owned);
         let is_replaced = move |text: &&str| self.parameters.iter().any(|chosen| key(chosen) == key(text));
-        let defaults: &[&str] = if self.program == Workload::MapAndWrite { &DEFAULTS } else { &[] };
-        let kept = defaults.iter().copied().filter(move |text| !is_replaced(text));
-        kept.chain(self.parameters.iter().map(String::as_str))
+        let defaults = if self.program == Workload::MapAndWrite { defaults } else { &[] };
+        defaults.iter().copied().filter(move |text| !is_replaced(text))
     }
 }
 

@@ -81,8 +81,7 @@ fn below_this_host() -> Option<(u64, String)> {
         return Some((0, "No balloon of this host reports free pages.".to_owned()));
     }
     let price = order9_host::hypervisor_fault()?;
-    let how =
-        "First touch of huge pages of 128 MiB less one right after they were freed, where it took five times as long";
+    let how = order9_snapshot::Calibration::HYPERVISOR_FAULT_METHOD;
     Some((price.ps / 1000, format!("{how}. Median of {}, {price}.", price.rounds)))
 }
 

@@ -34,7 +34,11 @@ pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, F
 
 /// The program that stands for the demand: a workload, or the usual one beside what a recording holds.
 pub(crate) fn demand(args: &DemandArgs) -> Result<Demand, Failure> {
-    let (program, mut parameters) = (&args.demand, args.parameters.clone());
+    demand_of(&args.demand, args.parameters.clone())
+}
+
+/// The program of this name, or the usual one beside the replay of a recording in this directory.
+pub(crate) fn demand_of(program: &str, mut parameters: Vec<String>) -> Result<Demand, Failure> {
     if program.contains('/') || Path::new(program).is_dir() {
         parameters.push(format!("beside={program}"));
         return Ok(Demand { program: Workload::MapAndWrite, parameters });

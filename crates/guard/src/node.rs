@@ -22,7 +22,7 @@ pub(crate) struct Node {
     pub(crate) step: Nanos,
     /// Huge pages that actions have gained.
     pub(crate) gained: u64,
-    /// Of free huge pages without those: the trend must not take its own work for a gift.
+    /// Forecast of free huge pages without those that the guard made: its own work is no trend.
     need: Holt,
     /// Stall time in a nanosecond of an action.
     stalls: f64,

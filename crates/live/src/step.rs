@@ -52,7 +52,7 @@ pub fn step(mut command: Command, at_most: Nanos) -> io::Result<Step> {
 /// The calling process ends with its parent: nobody would break it off any longer.
 ///
 /// # Errors
-/// Those of the system.
+/// A refusal of the kernel.
 pub fn end_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }

@@ -1,7 +1,7 @@
 //! A guard beside the programs of a run: the controller of [`order9_guard`], with the engine for the host.
 //!
 //! The guard is a program of user space, which writes to `nodeN/compact`: it looks, acts, and sleeps as the one on a live host does.
-//! What it reads costs a system call for each file; the making of their text is not priced.
+//! Each file that it reads costs a system call; the making of its text is not priced.
 
 use std::rc::Rc;
 

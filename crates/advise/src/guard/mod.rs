@@ -15,10 +15,10 @@ use order9_lab::{Finished, Nobody, Plan, resume};
 use order9_record::{Experiment, Run};
 use order9_report::stats::{Difference, Finding};
 use order9_units::{Nanos, NodeId, Pages};
-use order9_workloads::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::demand::Demand;
 use crate::trial::{AdviseError, Trial, prices};
 use measures::Measured;
 
@@ -28,9 +28,7 @@ pub struct Simulation {
     /// Goals and budgets of the guard.
     pub config: Config,
     /// Program that runs on the copy.
-    pub demand: Workload,
-    /// Parameters of the program, `KEY=VALUE`.
-    pub parameters: Vec<String>,
+    pub demand: Demand,
 }
 
 /// Values of `vm.compaction_proactiveness` that the guard is held against.
@@ -71,7 +69,7 @@ pub struct Beside {
     pub notes: Vec<String>,
 }
 
-/// One way to compact, with what came of it.
+/// A way to compact, with its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// Title of the column in the run directory.
@@ -110,7 +108,7 @@ pub enum Outcome {
     Fewer,
     /// The kernel spends nothing that a guard could have.
     NoBudget,
-    /// One run each tells no difference.
+    /// Single runs, between which no difference can be told from chance.
     Unknown,
 }
 
@@ -120,12 +118,9 @@ impl Simulation {
     /// # Errors
     /// A parameter, policy or setting that the lab refuses.
     pub fn plan(&self, trial: &Trial) -> Result<Plan, AdviseError> {
-        let mut scenario = trial.scenario(self.demand)?;
+        let mut scenario = self.demand.scenario(trial)?;
         for value in PROACTIVENESS {
             scenario.vary(trial.policy(), &[format!("{SETTING}={value}")])?;
-        }
-        for parameter in &self.parameters {
-            scenario.argument("--param", parameter)?;
         }
         let mut plan = scenario.plan(trial.command.clone())?;
         add(&mut plan, TITLE.to_owned(), self.config.clone());
@@ -190,13 +185,12 @@ impl Simulation {
         let verdicts: Vec<Verdict> =
             rows.iter().filter(|row| row.budget.is_none()).map(|row| judge(row, &rows)).collect();
         let ended = |run: &Run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?));
-        let parameters = self.parameters.join(" ");
         Beside {
             sentence: text::sentence(&rows, &verdicts),
             goal,
             rows,
             verdicts,
-            demand: format!("{} {parameters}", self.demand.name()).trim_end().to_owned(),
+            demand: self.demand.to_string(),
             policy: trial.policy().to_owned(),
             prices: prices(plan),
             notes: experiment

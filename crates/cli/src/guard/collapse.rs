@@ -15,7 +15,7 @@ struct Range {
     missing: u64,
 }
 
-/// One huge page.
+/// Size of a huge page.
 const HUGE: u64 = PAGEBLOCK_PAGES.bytes().get();
 
 /// Collapses ranges into up to `pages` huge pages, and begins none once `at_most` has passed since they were found.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use order9_advise::guard::Simulation;
 use order9_guard::Config;
-use order9_lab::scenario::workload;
 use order9_lab::{Memory, Plan};
 use order9_record::{Digest, Existing, Target};
 
@@ -13,7 +12,7 @@ use crate::args::{GuardArgs, Layout, TrialArgs};
 use crate::failure::{Failure, io_sentence};
 use crate::output::{print, print_json};
 use crate::results::Results;
-use crate::trial::{jobs, refused, trial};
+use crate::trial::{demand_of, jobs, refused, trial};
 
 /// Program that stands for a demand where nobody names one.
 const DEMAND: &str = "map-and-write";
@@ -33,13 +32,8 @@ fn keep_digest(plan: &mut Plan, file: Option<&Path>) -> Result<(), Failure> {
 
 /// Tries the guard on a copy of the host, and prints the comparison.
 pub(super) fn run(args: &GuardArgs, config: Config) -> Result<(), Failure> {
-    let name = args.demand.as_deref().unwrap_or(DEMAND);
-    let demand = workload(name).map_err(|problem| refused(format!("--demand: {problem}")))?;
-    let key = |text: &str| text.split('=').next().map(str::to_owned);
-    let is_replaced = |text: &&str| args.parameters.iter().any(|chosen| key(chosen) == key(text));
-    let defaults: &[&str] = if name == DEMAND { &PARAMETERS } else { &[] };
-    let kept = defaults.iter().filter(|text| !is_replaced(text)).map(|text| (*text).to_owned());
-    let simulation = Simulation { config, demand, parameters: kept.chain(args.parameters.iter().cloned()).collect() };
+    let demand = demand_of(args.demand.as_deref().unwrap_or(DEMAND), args.parameters.clone())?;
+    let simulation = Simulation { config, demand: demand.with_defaults(&PARAMETERS) };
     let target = args.output.as_deref().map(|directory| Target::new(directory, Existing::Keep)).transpose();
     let target = target.map_err(refused)?;
     let tried =

@@ -82,7 +82,7 @@ fn a_unit_has_no_more_rights_than_its_configuration_needs() {
     assert!(exposed.is_none_or(|exposure| exposure < 2.0), "{exposed:?}");
 }
 
-/// What `systemd-analyze security` thinks of a unit, from 0 to 10; nothing where this host has none.
+/// Exposure of a unit by `systemd-analyze security`, from 0 to 10; nothing where this host has no such command.
 fn exposure(folder: &Path, unit: &str) -> Option<f64> {
     let file = folder.join("order9-guard.service");
     fs::write(&file, unit).unwrap();

@@ -18,7 +18,7 @@ impl MachineSpec {
             }
             Some(_) if has_own && self.measured_over().is_none() => {}
             Some(price) => {
-                let how = "first touch of huge pages of 128 MiB less one right after they were freed, where it took five times as long";
+                let how = Calibration::HYPERVISOR_FAULT_METHOD;
                 let info = FIGURES.iter().find(|info| info.key == HYPERVISOR_FAULT).expect("a price of the lab");
                 self.prices.hypervisor_fault = Picos::new(price.ps);
                 self.figures.retain(|figure| figure.key != HYPERVISOR_FAULT);
@@ -26,10 +26,7 @@ impl MachineSpec {
                     info,
                     key: info.key.clone(),
                     value: price.ps,
-                    source: format!(
-                        "Measured on the host of the snapshot: {how}. Median of {}, {price}.",
-                        price.rounds
-                    ),
+                    source: format!("On the host of the snapshot. {how}. Median of {}, {price}.", price.rounds),
                     set_in: self.name.clone(),
                 });
             }

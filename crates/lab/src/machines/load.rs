@@ -4,7 +4,7 @@ use order9_machine::access::{AccessPrices, NodePrices};
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_mm::AccessLevels;
 use order9_toml::{Member, chain};
-use order9_units::{Bytes, Nanos};
+use order9_units::{Bytes, Nanos, PAGEBLOCK_PAGES};
 
 use super::distances::{self, DistanceText};
 use super::error::MachineError;
@@ -104,9 +104,6 @@ fn remote(figures: &[Figure]) -> Option<Remote> {
     Some(Remote { latency: factor("remote.latency")?, bandwidth: factor("remote.bandwidth")? })
 }
 
-/// Base pages of a huge page.
-const HUGE_PARTS: u64 = 512;
-
 fn prices(figures: &[Figure]) -> Prices {
     let mut prices = Prices::default();
     for info in PRICES {
@@ -116,7 +113,7 @@ fn prices(figures: &[Figure]) -> Prices {
     }
     let or = |price: Picos, other| if price == Picos::ZERO { other } else { price };
     prices.unmap_huge_part = or(prices.unmap_huge_part, prices.pte_clear);
-    prices.split_pmd = or(prices.split_pmd, prices.pte_set.times(HUGE_PARTS));
+    prices.split_pmd = or(prices.split_pmd, prices.pte_set.times(PAGEBLOCK_PAGES.get()));
     prices
 }
 

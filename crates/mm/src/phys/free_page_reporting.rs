@@ -175,7 +175,7 @@ mod tests {
         mm.phys.drain_all();
     }
 
-    /// One pass over all lists.
+    /// Reports as a pass does, list after list.
     fn pass(mm: &mut Mm) {
         for list in mm.phys.reportable_lists() {
             mm.phys.report_free_pages(list);
