@@ -33,6 +33,9 @@ pub(crate) const END: u64 = 1 << 46;
 
 const PAGE: u64 = PAGE_SIZE.get();
 
+/// Advice of Linux that not every C library names: musl's headers have none.
+pub(crate) const MADV_COLLAPSE: i32 = 25;
+
 /// Whole pages of a program's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
@@ -457,7 +460,7 @@ impl Drop for SharedWords {
 /// `process_madvise` with `MADV_COLLAPSE` of a range of the process behind `pidfd`.
 pub(crate) fn collapse(pidfd: BorrowedFd<'_>, start: u64, length: Bytes) -> io::Result<()> {
     let range = libc::iovec { iov_base: pointer(start).cast(), iov_len: length.get() as usize };
-    let advice = i64::from(libc::MADV_COLLAPSE);
+    let advice = i64::from(MADV_COLLAPSE);
     // SAFETY: the memory keeps its contents, whoever's it is; the call reads one range.
     answer(unsafe {
         libc::syscall(libc::SYS_process_madvise, pidfd.as_raw_fd(), &raw const range, 1_usize, advice, 0_u64)

@@ -9,8 +9,6 @@ use super::Thread;
 use crate::errno::refused;
 use crate::raw::{self, Backing, Region};
 
-/// Advice of Linux that the C library does not name yet.
-const MADV_COLLAPSE: i32 = 25;
 /// Words of a page among which a random load chooses: one for each cache line.
 const LINES: u64 = 64;
 
@@ -75,7 +73,7 @@ impl AddressSpace for Thread {
             Advice::Remove => libc::MADV_REMOVE,
             Advice::HugePage => libc::MADV_HUGEPAGE,
             Advice::NoHugePage => libc::MADV_NOHUGEPAGE,
-            Advice::Collapse => MADV_COLLAPSE,
+            Advice::Collapse => raw::MADV_COLLAPSE,
             // These were proposed and never merged: no kernel has numbers for them.
             Advice::Local | Advice::HugePageForceLocal => {
                 return Err(Stop::Refused { call: "madvise", errno: "EINVAL" });
