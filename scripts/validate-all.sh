@@ -66,7 +66,7 @@ prices_of() {
     [ -z "$prices" ] || { printf '%s' "$prices" && return; }
     [ $again = no ] || [ -e "$own" ] || return 0
     [ -e "$own" ] ||
-        "$order9" calibrate --kernel "linux-$1" --machine guest-zram --deterministic --rounds 3 -o "$own" >"$own.log" 2>&1 ||
+        "$order9" calibrate --kernel "linux-$1" --machine guest-disk-zram --deterministic --rounds 3 -o "$own" >"$own.log" 2>&1 ||
         { printf '%-6s no prices: %s\n' "$1" "$(grep '^order9: ' "$own.log" | tail -n 1)" >&2 && return 1; }
     printf '%s' "$own"
 }

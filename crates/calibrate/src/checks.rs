@@ -82,6 +82,15 @@ pub(crate) const CHECKS: &[Check] = &[
                 (collapse_page + copy_page + isolate_page + pte_clear + pcp_hit) + 256 clear_page",
     },
     Check {
+        what: "huge page swapped out, per 4096 bytes",
+        whole: |d| d.swap_out_huge,
+        sum: |d| {
+            let once = ["lru_scan", "isolate_page", "rmap_walk", "split_pmd", "tlb_flush", "pcp_hit", "swap_out"];
+            sum(d, &["compress_page", "pte_clear"]) + sum(d, &once) / PER_TABLE
+        },
+        parts: "compress_page + pte_clear + (lru_scan + isolate_page + rmap_walk + split_pmd + tlb_flush + pcp_hit + swap_out) / 512",
+    },
+    Check {
         what: "mprotect of one page, there and back",
         whole: |d| d.mprotect_page,
         sum: |d| 2.0 * sum(d, &["syscall", "vma_lookup", "pte_set"]) + price(d, "tlb_flush"),

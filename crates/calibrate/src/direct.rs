@@ -123,12 +123,18 @@ direct! {
     compact_sixteenth,
     /// frames that it scans for each (a number)
     compact_sixteenth_scans,
-    /// writing one page to zram, past the page cache
+    /// writing 2 MiB to zram at once, past the page cache, per page
     zram_write,
-    /// reading it again
+    /// reading them again, per page
     zram_read,
     /// taking a clean page of a zram device out of the page cache, to be free
     uncache,
+    /// swapping out single pages to zram by MADV_PAGEOUT, per page
+    swap_out,
+    /// the same of huge pages that are mapped whole, per base page
+    swap_out_huge,
+    /// fault that brings a single page back, which is written
+    swap_in,
     /// collapse of 2 MiB where 64 base pages are there, and holes
     collapse_few,
     /// collapse of 2 MiB where 256 base pages are there, and holes

@@ -20,6 +20,7 @@ mod pages;
 mod prices;
 mod report;
 mod spread;
+mod swap;
 mod sys;
 mod zone;
 mod zram;
@@ -89,6 +90,7 @@ pub fn measure(
         collapse::measure(&mut direct).map_err(refused("pages to collapse"))?;
         huge_split::measure(&mut direct).map_err(refused("huge pages to split"))?;
         zram::measure(&mut direct).map_err(refused("a device of zram"))?;
+        swap::measure(&mut direct).map_err(refused("pages to swap out"))?;
         files::measure(&mut direct, files).map_err(refused("a file on a disk"))?;
         Ok(direct)
     };

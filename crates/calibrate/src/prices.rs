@@ -118,6 +118,12 @@ fn per_page(few: f64, much: f64, many: f64) -> f64 {
     (much - few) / (many - FEW as f64)
 }
 
+/// Price of a base page that reclaim frees, as the engine counts it.
+fn reclaimed_page(d: &Direct) -> f64 {
+    let list = price(d, "lru_scan") + price(d, "isolate_page");
+    list + rmap_walk(d) + price(d, "pte_clear") + tlb_flush(d) + pcp_hit(d)
+}
+
 /// Price of finding a page of a file in the page cache.
 fn file_page(d: &Direct) -> f64 {
     d.file_read_byte - d.file_read_none
@@ -374,15 +380,28 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "compress_page",
-        ns: |d| d.zram_write - d.getppid,
-        method: "Writing 4096 bytes to a device of zram, past the page cache, by pwrite(), less getppid(): a page that holds one \
-                 word and zeroes otherwise, by the kernel's default compressor",
+        ns: |d| d.zram_write,
+        method: "Writing 2 MiB to a device of zram, past the page cache, by pwrite(), per page: pages that hold one byte and zeroes \
+                 otherwise, by the kernel's default compressor",
         cross: None,
     },
     Price {
         key: "decompress_page",
-        ns: |d| d.zram_read - d.getppid,
-        method: "Reading such a page again by pread(), less getppid()",
+        ns: |d| d.zram_read,
+        method: "Reading these pages again by pread(), per page",
+        cross: None,
+    },
+    Price {
+        key: "swap_out",
+        ns: |d| d.swap_out - d.zram_write - reclaimed_page(d),
+        method: "MADV_PAGEOUT of 64 MiB of base pages where zram is the swap, per page, less compress_page, lru_scan, isolate_page, \
+                 rmap_walk, pte_clear, tlb_flush and pcp_hit",
+        cross: None,
+    },
+    Price {
+        key: "swap_in",
+        ns: |d| d.swap_in - d.zram_read - fault(d) - vma_lookup(d) - zone_check(d) - pcp_hit(d) - pte_set(d),
+        method: "Write fault on such a page once more, less decompress_page, fault, vma_lookup, zone_check, pcp_hit and pte_set",
         cross: None,
     },
     Price {

@@ -155,6 +155,11 @@ impl Region {
         Ok(())
     }
 
+    /// Sends all of the region to swap.
+    pub(crate) fn page_out(&mut self) -> io::Result<()> {
+        self.advise(Advice::LinuxPageOut)
+    }
+
     /// Gives back the first `bytes` of each `stride`.
     fn punch(&mut self, stride: usize, bytes: usize) -> io::Result<()> {
         for at in (0..self.len).step_by(stride) {

@@ -1,8 +1,8 @@
 //! Compressed memory: the time of the CPU that stores a page in a device of zram, and that brings it back. The device is also the file whose
 //! pages leave the page cache: it needs no disk.
 //!
-//! The device is one of its own, which is taken away afterwards. Each page goes by itself and past the page cache, as swap goes to
-//! zram. Pages hold one word and zeroes otherwise, like those of a program that touches its memory: pages with more in them take
+//! The device is one of its own, which is taken away afterwards. Requests go past the page cache and have 2 MiB, as those of a huge page that is
+//! swapped out whole: a request for each page takes half as long again, and swap has a way of its own for single pages (`swap`). Pages hold one word and zeroes otherwise, like those of a program that touches its memory: pages with more in them take
 //! longer. Where the kernel has no module zram loaded, nothing is measured.
 
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use crate::clock::cpu_per;
 use crate::direct::Direct;
-use crate::sys::PAGE;
+use crate::sys::{PAGE, PageSize, Region, SLOT};
 
 /// Pages of the device, all of which are written and read.
 const PAGES: usize = 4_096;
@@ -35,27 +35,20 @@ pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     let file = device.open(OFlags::DIRECT)?;
-    let mut buffer = vec![0; 2 * PAGE];
     // A transfer past the page cache takes memory that is aligned like the device's blocks.
-    let start = buffer.as_ptr().align_offset(PAGE);
-    let page = &mut buffer[start..start + PAGE];
-    direct.zram_write = cpu_per(PAGES, || {
-        (1..=PAGES).try_for_each(|nth| {
-            page[..8].copy_from_slice(&nth.to_le_bytes());
-            file.write_all_at(page, place(nth))
-        })
-    })?;
-    direct.zram_read = cpu_per(PAGES, || (1..=PAGES).try_for_each(|nth| file.read_exact_at(page, place(nth))))?;
+    let mut region = Region::anonymous(SLOT / PAGE, PageSize::Base)?;
+    region.store(0, PAGE);
+    let bytes = region.bytes();
+    let places = || (0..PAGES * PAGE).step_by(SLOT).map(|at| at as u64);
+    direct.zram_write = cpu_per(PAGES, || places().try_for_each(|at| file.write_all_at(bytes, at)))?;
+    direct.zram_read = cpu_per(PAGES, || places().try_for_each(|at| file.read_exact_at(bytes, at)))?;
     let cached = device.open(OFlags::empty())?;
     // Without readahead, which from some release on fills the cache with folios of many pages.
     fadvise(&cached, 0, None, Advice::Random)?;
-    (1..=PAGES).try_for_each(|nth| cached.read_exact_at(page, place(nth)))?;
+    let mut pages = (0..PAGES * PAGE).step_by(PAGE).map(|at| at as u64);
+    pages.try_for_each(|at| cached.read_exact_at(&mut bytes[..PAGE], at))?;
     direct.uncache = cpu_per(PAGES, || Ok(fadvise(&cached, 0, None, Advice::DontNeed)?))?;
     Ok(())
-}
-
-fn place(nth: usize) -> u64 {
-    ((nth - 1) * PAGE) as u64
 }
 
 /// A device of zram, which goes when it is dropped.

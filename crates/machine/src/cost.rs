@@ -153,10 +153,16 @@ prices! {
     touch_page,
     /// A program writing all 4096 bytes of a page that is mapped.
     fill_page,
-    /// Compressing one page into memory, as zram does when the page is swapped out, its request included.
+    /// Compressing one page into memory, as zram does when the page is swapped out. Its request is included where `swap_out` was not
+    /// measured.
     compress_page,
-    /// Decompressing one page that zram holds, its request included.
+    /// Decompressing one page that zram holds. Its request is included where `swap_in` was not measured.
     decompress_page,
+    /// Sending a page to swap, a huge page as one: its slot, the swap cache, the request. Beside reclaim, and the work or the wait of the
+    /// device.
+    swap_out,
+    /// Getting one page from swap: the swap cache, the request. Beside the fault, and the work or the wait of the device.
+    swap_in,
     /// Taking a page of a file on a disk out of the page cache, beside its LRU list and its frame.
     uncache_page,
     /// Making a huge page of a range, beside its allocation, its flush, a look at each page, and work on single pages.

@@ -224,6 +224,7 @@ impl Kernel {
                 PageWrite::Swap(write) => {
                     let (disk, first) = self.storage.place_of_slot(write.slot);
                     wait_for_room(disk).await;
+                    self.pay(Class::System, self.prices.swap_out).await;
                     self.pay_for_transfer(disk, self.prices.compress_page, write.pages).await;
                     self.storage.submit(disk, Op::Write, first, write.pages, Io::SwapOut(write));
                 }
@@ -249,6 +250,7 @@ impl Kernel {
         for run in slots.chunk_by(|&slot, &next| self.storage.are_neighbours(slot, next)) {
             let (disk, first) = self.storage.place_of_slot(run[0]);
             let pages = Pages::new(run.len() as u64);
+            self.pay(Class::System, self.prices.swap_in.times(pages.get())).await;
             self.pay_for_transfer(disk, self.prices.decompress_page, pages).await;
             reads.push((disk, self.storage.submit(disk, Op::Read, first, pages, Io::Read)));
         }

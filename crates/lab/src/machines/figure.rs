@@ -125,7 +125,9 @@ const OTHERS: [(&str, Unit, &str, Needed); 12] = [
 ];
 
 /// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own.
-const SELDOM_MEASURED: [&str; 11] = [
+const SELDOM_MEASURED: [&str; 13] = [
+    "swap_out",
+    "swap_in",
     "uncache_page",
     "collapse_range",
     "collapse_page",

@@ -7,6 +7,7 @@ pub(super) static PRESETS: &[Preset] = order9_toml::presets![
     "../../../../machines/":
     "guest-zram",
     "guest-disk",
+    "guest-disk-zram",
     "guest-2n",
     "desktop-8g",
     "xeon-1s",

@@ -38,6 +38,7 @@ fn machines_are_as_large_as_their_names_say() {
     };
     assert_eq!(shape("guest-zram"), (2, 1, Bytes::from_gib(2)));
     assert_eq!(shape("guest-disk"), (2, 1, Bytes::from_gib(2)));
+    assert_eq!(shape("guest-disk-zram"), (2, 1, Bytes::from_gib(2)));
     assert_eq!(shape("guest-2n"), (2, 2, Bytes::from_gib(2)));
     assert_eq!(shape("desktop-8g"), (4, 1, Bytes::from_gib(8)));
     assert_eq!(shape("xeon-1s"), (8, 1, Bytes::from_gib(16)));

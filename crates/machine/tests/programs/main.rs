@@ -35,6 +35,8 @@ fn prices() -> Prices {
     PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(10_000));
     // As built-in machines, which have no figures for these.
     for seldom in [
+        &mut prices.swap_out,
+        &mut prices.swap_in,
         &mut prices.uncache_page,
         &mut prices.collapse_range,
         &mut prices.collapse_page,

@@ -42,6 +42,8 @@ pub struct ReclaimPolicy {
     pub lazy_free: LazyFree,
     /// Nodes that are reclaimed before others are used, where `vm.zone_reclaim_mode` says that any are.
     pub node_reach: NodeReach,
+    /// A page that a single entry names comes back from swap in memory by itself, without readahead, and gives up its slot. 4.15+.
+    pub swap_in_alone: bool,
     /// Reclaim splits huge pages that are mapped in part before it takes any page that somebody uses. order9's own.
     pub partial_first: bool,
 }
@@ -190,6 +192,7 @@ impl Default for ReclaimPolicy {
             drop_slab_doubles: false,
             lazy_free: LazyFree::FileLists,
             node_reach: NodeReach::Within,
+            swap_in_alone: true,
             partial_first: false,
         }
     }

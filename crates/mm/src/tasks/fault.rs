@@ -4,6 +4,7 @@ use order9_frames::Request;
 use order9_units::Pfn;
 
 use crate::alloc_error::AllocError;
+use crate::env::Disks as _;
 use crate::space::{Access, Fault, FaultStep, Need, VirtAddr};
 use crate::tasks::dirty::{balance_dirty_pages, dirtying};
 use crate::tasks::read::read_for_fault;
@@ -85,8 +86,12 @@ async fn give_page<E: UserTask>(env: &E, fault: &Fault) -> Result<FaultStep, Sto
         Err(_) if fault.need().may_be_refused() => return Ok(env.with(|mm| mm.fault_refused(fault, env.cpu()))),
         Err(error) => return Err(Stopped::NoMemory(error)),
     };
-    if let Need::SwapIn(slot) = fault.need() {
-        read_from_swap(env, slot, &request).await;
+    match fault.need() {
+        Need::SwapIn(slot) if env.with(|mm| mm.pages.is_read_alone(fault, slot, &mm.phys)) => {
+            env.disks().read_slots(&[slot]).await;
+        }
+        Need::SwapIn(slot) => read_from_swap(env, slot, &request).await,
+        _ => {}
     }
     Ok(env.with(|mm| mm.fault_go_on(fault, page, env.cpu())))
 }

@@ -164,6 +164,12 @@ pub(super) static SWITCHES: &[Switch] = &[
             "nodes at most RECLAIM_DISTANCE away", "4.11+";
     ),
     flag!(
+        reclaim.swap_in_alone,
+        "Whether a page that a single entry names comes back from swap in memory (zram) without readahead",
+        off: "pages come back from swap in memory with readahead, and keep their slots, as from a disk", "up to 4.14",
+        on: "a page that a single entry names comes back from swap in memory without readahead, and gives up its slot", "4.15+"
+    ),
+    flag!(
         reclaim.partial_first,
         "Whether reclaim begins with huge pages that are mapped in part",
         off: "unmapped parts of a huge page become free when its shrinker gets to it, after pages in use", "every release",

@@ -26,6 +26,13 @@ pub(super) async fn kernel_blocks(sys: Thread) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Goes twice over more memory than there is.
+pub(super) async fn twice_over_more_than_memory(sys: Thread) -> Result<(), Stop> {
+    let area = sys.mmap(Mapping::anon(mib(80))).await?;
+    sys.touch(area, Access::Write).await?;
+    sys.touch(area, Access::Read).await
+}
+
 /// Reads memory that was never written, writes to some of it, gives it back, drops what the kernel keeps, and reads again.
 pub(super) async fn zeros(sys: Thread) -> Result<(), Stop> {
     for _ in 0..2 {

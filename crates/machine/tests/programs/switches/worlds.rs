@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use order9_machine::{Machine, Options, Results};
+use order9_machine::disk::DiskSpec;
+use order9_machine::{Machine, MachineDisk, Options, Results};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_procfs::sysctl;
@@ -33,7 +34,7 @@ impl From<Results> for Seen {
 pub(super) type World = fn(Policy) -> Seen;
 
 /// Every world and its name. The search looks into those that no witness names, too.
-pub(super) const WORLDS: [(&str, World); 44] = [
+pub(super) const WORLDS: [(&str, World); 45] = [
     ("requests", |policy| Seen::Text(engine::requests(policy))),
     ("settings", |policy| Seen::Text(engine::settings(policy))),
     ("kernel-blocks", |policy| small(policy).run_program("kernel blocks", targeted::kernel_blocks, |_| ()).into()),
@@ -62,6 +63,12 @@ pub(super) const WORLDS: [(&str, World); 44] = [
             &settings,
         );
         machine.run_program("near and far", targeted::near_and_far, |_| ()).into()
+    }),
+    ("compressed", |policy| {
+        let swap = Pages::new(16_384);
+        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(swap), swap }];
+        let machine = machine_with(policy, &[64], |_, _| 10, &[0], Options { disks, ..Options::new(1) }, &[]);
+        machine.run_program("compressed memory", targeted::twice_over_more_than_memory, |_| ()).into()
     }),
     ("large-cache", |policy| {
         let machine = machine(policy, &[1400], 1, &[]);
@@ -226,6 +233,7 @@ fn machine_with(
     for (name, value) in [("kernel.numa_balancing", "1")].iter().chain(settings) {
         let _ = sysctl::write(&mut mm, name, value);
     }
-    let options = Options { disks: vec![disk(Pages::new(4096))], ..options };
+    let disks = if options.disks.is_empty() { vec![disk(Pages::new(4096))] } else { options.disks };
+    let options = Options { disks, ..options };
     Machine::new(mm, cpus, prices(), &options).expect("there are CPUs")
 }

@@ -31,6 +31,11 @@ impl UsedPages {
         }
     }
 
+    /// Whether the slot that a fault needs is read without its neighbours. What a file of tmpfs names is not, nor by a mapping of it.
+    pub(crate) fn is_read_alone(&self, fault: &Fault, slot: SlotId, phys: &PhysMem<impl Tracer>) -> bool {
+        fault.seen.slot() == Some(slot) && self.swap.comes_alone(slot, phys)
+    }
+
     /// Whether the entry, or the file that is mapped there, still names the slot that was read, and nobody else has read it since.
     pub(super) fn may_finish_swap_in(&self, fault: &Fault, slot: SlotId) -> bool {
         let Ok(space) = self.spaces.get(fault.space) else { return false };

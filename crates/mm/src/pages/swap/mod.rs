@@ -185,6 +185,12 @@ impl SwapArea {
         self.in_memory.iter().any(|slots| slots.contains(&id.0))
     }
 
+    /// Whether the page of a slot comes back by itself, without readahead: the slot is in memory, and one entry of a space names it
+    /// (`SWP_SYNCHRONOUS_IO`; LKML: "mm, swap: skip swapcache for swapin of synchronous device", 2017).
+    pub(crate) fn comes_alone(&self, id: SlotId, phys: &PhysMem<impl Tracer>) -> bool {
+        phys.policy.reclaim.swap_in_alone && self.entries(id) == 1 && self.is_in_memory(id)
+    }
+
     /// Swap space: `SwapTotal`.
     #[must_use]
     pub fn swap_total(&self) -> Pages {
@@ -233,9 +239,15 @@ impl SwapArea {
     /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce. The slots of a
     /// huge page stay together.
     pub(crate) fn wrote_swap_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        if self.is_half_used() {
+            self.give_up_slot(idx, phys);
+        }
+    }
+
+    /// Takes the slot of a base page away, if it has one that it is not being written to.
+    fn give_up_slot(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         let word = phys.frames.word(idx);
-        if !word.is_compound() && word.has(PageFlag::SwapCache) && !word.has(PageFlag::Writeback) && self.is_half_used()
-        {
+        if !word.is_compound() && word.has(PageFlag::SwapCache) && !word.has(PageFlag::Writeback) {
             self.remove_from_swap_cache(idx, phys);
         }
     }
@@ -407,8 +419,11 @@ impl UsedPages {
         let space = self.spaces.living(at.space);
         space.rss.anon_pages += 1;
         space.swap_pages -= 1;
+        let is_alone = self.swap.comes_alone(slot, phys);
         self.drop_swap_entry(slot, cpu, phys);
-        if writable {
+        if is_alone {
+            self.swap.give_up_slot(idx, phys);
+        } else if writable {
             self.swap.wrote_swap_page(idx, phys);
         }
         Pte::present(idx).with(PteFlag::Access, vma.prot != Prot::NONE).with(PteFlag::Write, writable)

@@ -13,6 +13,10 @@ use crate::{Gfp, Layout, LruList, Mm, MmBuilder, NodeSpec, Request, SwapWrite, Z
 const CPU: usize = 0;
 
 fn boot(slots: u64) -> Mm {
+    boot_under(Policy::default(), slots)
+}
+
+fn boot_under(mut policy: Policy, slots: u64) -> Mm {
     let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(4096));
     let layout = Layout {
         nodes: alloc::vec![NodeSpec { distances: alloc::vec![10] }],
@@ -20,7 +24,6 @@ fn boot(slots: u64) -> Mm {
         cpus: alloc::vec![NodeId(0)],
         ..Layout::default()
     };
-    let mut policy = Policy::default();
     policy.reclaim.new_anon = NewAnon::Inactive;
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").content_tags().boot();
     mm.pages.swap.swapon(Pages::new(slots));
@@ -140,6 +143,47 @@ fn pages_that_go_to_memory_are_free_in_the_same_pass() {
     assert_eq!((mm.pages.swap.swap_free(), mm.pages.swap.swap_cached()), (Pages::new(60), Pages::ZERO));
     assert_eq!(mm.page_at(space, start), PageView::Swapped);
     assert_eq!(pass(&mut mm), (0, alloc::vec![]));
+}
+
+#[test]
+fn pages_come_back_from_memory_alone_and_give_up_their_slots() {
+    for alone in [true, false] {
+        let mut policy = Policy::default();
+        policy.reclaim.swap_in_alone = alone;
+        let mut mm = boot_under(policy, 0);
+        mm.swapon_in_memory(Pages::new(100));
+        let (space, start) = program(&mut mm, 16);
+        assert_eq!(pass(&mut mm).0, 16);
+        let FaultStep::NeedPage(fault) = mm.touch(space, page(start, 9), Access::Read, CPU) else {
+            panic!("it is in swap")
+        };
+        let Need::SwapIn(slot) = fault.need() else { panic!("{fault:?}") };
+        assert_eq!(mm.pages.is_read_alone(&fault, slot, &mm.phys), alone);
+        assert_eq!(access(&mut mm, space, page(start, 9), Access::Read), FaultStep::Done);
+        let kept = u64::from(!alone);
+        assert_eq!(
+            (mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()),
+            (Pages::new(kept), Pages::new(85 - kept))
+        );
+        mm.check().expect("every law holds");
+        // Without a slot it has to be written again.
+        forget_uses(&mut mm);
+        assert_eq!(pass(&mut mm).1.len(), usize::from(alone));
+    }
+}
+
+#[test]
+fn a_page_that_a_child_has_too_comes_back_from_memory_with_its_slot() {
+    let mut mm = boot(0);
+    mm.swapon_in_memory(Pages::new(100));
+    let (space, start) = program(&mut mm, 1);
+    assert_eq!(pass(&mut mm).0, 1);
+    let child = fork(&mut mm, space);
+    assert_eq!(access(&mut mm, child, start, Access::Read), FaultStep::Done);
+    assert_eq!((mm.pages.swap.swap_cached(), mm.counters().pswpin), (Pages::new(1), 1));
+    assert_eq!(access(&mut mm, space, start, Access::Read), FaultStep::Done);
+    assert_eq!(mm.counters().pswpin, 1, "the other finds it");
+    mm.check().expect("every law holds");
 }
 
 #[test]
