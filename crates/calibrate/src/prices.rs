@@ -99,6 +99,10 @@ fn tlb_flush(d: &Direct) -> f64 {
     2.0 * d.discard_one - d.discard_two - d.discard_none
 }
 
+fn unmap_huge_part(d: &Direct) -> f64 {
+    d.discard_part - d.discard_none - tlb_flush(d)
+}
+
 fn split_pmd(d: &Direct) -> f64 {
     d.discard_first_part - d.discard_part - tlb_flush(d)
 }
@@ -444,9 +448,9 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "collapse_part",
-        ns: |d| collapsed_part(d) - d.memcpy - 2.0 * list_op(d) - (d.unmap - pcp_hit(d)),
+        ns: |d| collapsed_part(d) - d.memcpy - 2.0 * list_op(d) - unmap_huge_part(d),
         method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 256 parts of a huge page against 64, per part, and \
-                 clear_page for the hole that it is not, less copy_page, isolate_page and pte_clear",
+                 clear_page for the hole that it is not, less copy_page, isolate_page and unmap_huge_part",
         cross: None,
     },
     Price {
@@ -477,7 +481,7 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "unmap_huge_part",
-        ns: |d| d.discard_part - d.discard_none - tlb_flush(d),
+        ns: unmap_huge_part,
         method: "MADV_DONTNEED of single parts of huge pages that stay, less that of a page that is not there and tlb_flush",
         cross: None,
     },
