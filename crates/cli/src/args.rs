@@ -15,6 +15,7 @@ mod apply;
 mod bench;
 mod doc;
 mod export;
+mod fleet;
 mod guard;
 mod plot;
 mod record;
@@ -29,6 +30,7 @@ pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
 pub(crate) use export::{ExportArgs, ExportFormat};
+pub(crate) use fleet::{FleetArgs, FleetCommand, FleetWhatIfArgs, QueryArgs, QueryFormat};
 pub(crate) use guard::GuardArgs;
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     WhatIf(WhatIfArgs),
     Advise(AdviseArgs),
     Tune(TuneArgs),
+    Fleet(Box<FleetArgs>),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),

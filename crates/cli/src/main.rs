@@ -19,6 +19,7 @@ mod doc;
 mod export;
 mod failure;
 mod fidelity;
+mod fleet;
 mod folder;
 mod guard;
 mod info;
@@ -92,6 +93,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::WhatIf(args) => what_if::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Fleet(args) => fleet::run(&args),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),

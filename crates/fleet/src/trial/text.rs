@@ -1,0 +1,136 @@
+//! A projection as text.
+
+use order9_advise::what_if::{Unit, number};
+use order9_report::number::{count_of, decimal, grouped, percent_change};
+use order9_report::table::{Table, wrap};
+use order9_report::terminal::ColourDepth;
+
+use super::{Changed, Projection};
+use crate::share::Share;
+
+/// Columns of the text.
+const WIDTH: usize = 98;
+
+impl Projection {
+    /// The projection in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let outcomes = &self.outcomes;
+        let named = [
+            ("helps", outcomes.helped),
+            ("hurts", outcomes.hurt),
+            ("helps in part and hurts in part on", outcomes.mixed),
+            ("changes nothing on", outcomes.same),
+            ("cannot be tried on", outcomes.untried),
+        ];
+        let parts = named.iter().filter(|(_, share)| share.hosts > 0.0 || share.interval_95[1] >= 1.0);
+        let parts: Vec<String> = parts.map(|(what, share)| format!("{what} {}", hosts(share))).collect();
+        format!("{} {}.", self.settings.join(" "), parts.join("; "))
+    }
+
+    /// The projection as text for a terminal.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = wrap(&self.sentence(), WIDTH);
+        if !self.measures.is_empty() {
+            text += "\n";
+            text += &self.table();
+        }
+        if self.groups.len() > 1 {
+            text += "\n";
+            text += &self.of_groups();
+        }
+        let how = format!(
+            "By {} of {} in {}, {} each; intervals of 95 %. Better and worse: estimated numbers of hosts; change: of the mean over \
+             all hosts; where better, where worse: median change on such hosts. Demand: {}.",
+            grouped(self.sampled as u64),
+            count_of(self.hosts as u64, "host"),
+            count_of(self.groups.len() as u64, "group"),
+            count_of(self.seeds, "run"),
+            self.demand
+        );
+        text += "\n";
+        text += &wrap(&how, WIDTH);
+        if let Some(first) = self.untried.first() {
+            let more = match self.untried.len() - 1 {
+                0 => String::new(),
+                more => format!("; and {}", count_of(more as u64, "other")),
+            };
+            text += &wrap(&format!("Not tried: {}: {}{more}.", first.file, first.problem), WIDTH);
+        }
+        text
+    }
+
+    fn table(&self) -> String {
+        let mut table = Table::new(["measured", "better", "worse", "now", "change", "where better", "where worse"]);
+        for of in &self.measures {
+            let median = |value: Option<f64>| value.map_or_else(String::new, |value| difference(of, value));
+            table.row(vec![
+                of.name.clone(),
+                estimated(&of.better),
+                estimated(&of.worse),
+                number(of.now, of.unit),
+                change(of),
+                median(of.where_better),
+                median(of.where_worse),
+            ]);
+        }
+        table.render(WIDTH, ColourDepth::None)
+    }
+
+    fn of_groups(&self) -> String {
+        let mut table = Table::new(["group", "hosts", "sampled", "helped", "hurt", "both"]);
+        for of in &self.groups {
+            let counts = [of.hosts, of.sampled, of.helped, of.hurt, of.mixed].map(|count| grouped(count as u64));
+            table.row(std::iter::once(of.group.to_string()).chain(counts).collect());
+        }
+        table.render(WIDTH, ColourDepth::None)
+    }
+}
+
+/// `1,230 hosts (12 %; 8 % to 17 %)`.
+fn hosts(share: &Share) -> String {
+    let fleet = if share.percent > 0.0 { 100.0 * share.hosts / share.percent } else { 0.0 };
+    let [low, high] = share.interval_95.map(|end| grouped(end.round() as u64));
+    let number = count_of(share.hosts.round() as u64, "host");
+    match (fleet > 0.0, low == high) {
+        (true, false) => format!("{number} ({} %; {low} to {high})", decimal(share.percent, usize::from(share.percent < 10.0))),
+        (true, true) => format!("{number} ({} %)", decimal(share.percent, usize::from(share.percent < 10.0))),
+        (false, _) => format!("{number} (at most {high})"),
+    }
+}
+
+fn estimated(share: &Share) -> String {
+    match share.sampled {
+        0 => "0".to_owned(),
+        _ => {
+            let [low, high] = share.interval_95.map(|end| grouped(end.round() as u64));
+            let number = grouped(share.hosts.round() as u64);
+            if low == high { number } else { format!("{number} ({low}-{high})") }
+        }
+    }
+}
+
+/// Change of the mean with its interval: points of percentages, else a share.
+fn change(of: &Changed) -> String {
+    let mean = of.difference.mean;
+    let half = of.difference.interval_95.map(|[low, high]| (high - low) / 2.0);
+    let spread = |shown: &dyn Fn(f64) -> String| half.map_or_else(String::new, |half| format!(" \u{b1} {}", shown(half)));
+    if of.unit == Unit::Percent {
+        return format!("{mean:+.1}{} points", spread(&|half| decimal(half, 1)));
+    }
+    if of.now == 0.0 {
+        return format!("from 0 to {}", number(mean, of.unit));
+    }
+    let percent = |value: f64| 100.0 * value / of.now;
+    format!("{}{}", percent_change(Some(percent(mean))), spread(&|half| format!("{} %", decimal(percent(half), 0))))
+}
+
+/// A difference in the unit of its measure.
+fn difference(of: &Changed, value: f64) -> String {
+    if of.unit == Unit::Percent {
+        return format!("{value:+.1} points");
+    }
+    let sign = if value < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", number(value.abs(), of.unit))
+}
