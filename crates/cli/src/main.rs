@@ -7,6 +7,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod advise;
+mod anonymise;
 mod apply;
 mod args;
 mod ask;
@@ -87,6 +88,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Capture(args) => capture::run(&args),
         Command::Snapshot(SnapshotCommand::Synth(args)) => synth::run(&args),
         Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
+        Command::Snapshot(SnapshotCommand::Anonymise(args)) => anonymise::run(&args),
         Command::Policies(command) => policies::run(&command),
         Command::Machines(command) => machines::run(&command),
         Command::Ask(args) => ask::run(&args),

@@ -72,6 +72,7 @@ const FORMS: &[Form] = &[
     form::<table::Json<'_>>("run cases", "a scenario with cases: one table, and what it says"),
     form::<repeat::Repetition>("run repeat", "digests of a stored run and of its repetition"),
     form::<Vec<Form>>("schema", "names of all schemas"),
+    form::<facts::Facts<'_>>("snapshot anonymise", "facts of the copy that was written"),
     form::<facts::Facts<'_>>("snapshot info", "facts of a snapshot"),
     form::<facts::Facts<'_>>("snapshot synth", "facts of the snapshot that was written"),
     form::<Tuning>(

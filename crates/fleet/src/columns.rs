@@ -67,7 +67,11 @@ const MACHINE: &[Listed] = &[
     ("nodes", "NUMA nodes", Read::Machine(|of| Some(of.nodes.len() as u64))),
     ("uptime_hours", "whole hours since boot", Read::Machine(|of| of.machine.uptime.map(|up| up.get() / HOUR))),
     ("files_missing", "files that the capture could not read", Read::Machine(|of| Some(of.missing.len() as u64))),
-    ("contradictions", "contradictions between map and counters", Read::Machine(|of| Some(of.inconsistencies.len() as u64))),
+    (
+        "contradictions",
+        "contradictions between map and counters",
+        Read::Machine(|of| Some(of.inconsistencies.len() as u64)),
+    ),
 ];
 
 const HOUR: u64 = 3_600_000_000_000;
@@ -134,7 +138,11 @@ const PLACES: &[Listed] = &[
     ("min_pages", "watermark min", Read::Zone(|of| Some(of.watermarks.min.get()))),
     ("low_pages", "watermark low", Read::Zone(|of| Some(of.watermarks.low.get()))),
     ("high_pages", "watermark high", Read::Zone(|of| Some(of.watermarks.high.get()))),
-    ("per_cpu_pages", "free pages on per-CPU lists, as the kernel counts them", Read::Zone(|of| Some(of.on_cpu_lists.get()))),
+    (
+        "per_cpu_pages",
+        "free pages on per-CPU lists, as the kernel counts them",
+        Read::Zone(|of| Some(of.on_cpu_lists.get())),
+    ),
     (
         "allocatable",
         "huge pages that can be allocated above the low watermark if pages move as needed",
@@ -220,7 +228,8 @@ mod tests {
     fn names_are_identifiers_and_unique() {
         let mut names: Vec<String> = numbers().into_iter().map(|number| number.name).collect();
         names.extend(settings().map(|(name, _)| name));
-        let is_identifier = |name: &String| name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        let is_identifier =
+            |name: &String| name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
         assert!(names.iter().all(is_identifier), "{names:?}");
         let all = names.len();
         names.sort_unstable();
@@ -231,7 +240,13 @@ mod tests {
     #[test]
     fn settings_have_short_names_and_the_chosen_value() {
         let names: Vec<String> = settings().map(|(name, _)| name).collect();
-        for name in ["thp_enabled", "thp_hugepages_2048kb_enabled", "thp_khugepaged_defrag", "vm_defrag_mode", "kernel_numa_balancing"] {
+        for name in [
+            "thp_enabled",
+            "thp_hugepages_2048kb_enabled",
+            "thp_khugepaged_defrag",
+            "vm_defrag_mode",
+            "kernel_numa_balancing",
+        ] {
             assert!(names.iter().any(|found| found == name), "{name} is none of {names:?}");
         }
         assert_eq!(chosen("always [madvise] never"), "madvise");

@@ -114,7 +114,8 @@ struct Distances {
 
 impl Distances {
     fn of(points: &[Point]) -> Self {
-        let pairs = points.iter().enumerate().flat_map(|(at, one)| points[at + 1..].iter().map(|other| distance(one, other)));
+        let pairs =
+            points.iter().enumerate().flat_map(|(at, one)| points[at + 1..].iter().map(|other| distance(one, other)));
         Self { points: points.len(), pairs: pairs.collect() }
     }
 
@@ -243,7 +244,8 @@ mod tests {
         let reversed: Vec<Host> = hosts.iter().rev().cloned().collect();
         let [one, other] = [&hosts, &reversed].map(|hosts| {
             let groups = Groups::of(hosts);
-            let mut named: Vec<_> = hosts.iter().zip(&groups.of).map(|(host, group)| (host.name.clone(), *group)).collect();
+            let mut named: Vec<_> =
+                hosts.iter().zip(&groups.of).map(|(host, group)| (host.name.clone(), *group)).collect();
             named.sort();
             named
         });

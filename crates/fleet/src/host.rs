@@ -1,4 +1,4 @@
-//! One host of a fleet: the file that tells of it, and rows of facts.
+//! Facts of one host: the file that tells of it, and rows of numbers.
 
 use order9_snapshot::census::Census;
 use order9_snapshot::classify::LayoutError;
@@ -96,7 +96,8 @@ impl Host {
         };
         let inspection = Inspection::of(snapshot, census.as_ref(), &Prices::of(snapshot));
         let value = |path: &str| inspection.settings.iter().find(|setting| setting.path == path);
-        let values = settings().map(|(_, path)| value(&path).map_or_else(String::new, |setting| chosen(&setting.value)));
+        let values =
+            settings().map(|(_, path)| value(&path).map_or_else(String::new, |setting| chosen(&setting.value)));
         Ok(Self {
             name: String::new(),
             kernel: inspection.machine.kernel_release.clone(),
@@ -147,7 +148,9 @@ fn rows(inspection: &Inspection) -> Vec<Row> {
     };
     let mut rows = vec![row(Level::Host, Subject::Host(inspection))];
     let held = inspection.total.findings.iter().flat_map(|findings| &findings.lost.by_holder);
-    rows.extend(held.map(|held| Row { owner: held.class.name().to_owned(), ..row(Level::Owner, Subject::Owner(held)) }));
+    rows.extend(
+        held.map(|held| Row { owner: held.class.name().to_owned(), ..row(Level::Owner, Subject::Owner(held)) }),
+    );
     for node in &inspection.nodes {
         let of_node = Some(u64::from(node.id.0));
         rows.push(Row { node: of_node, ..row(Level::Node, Subject::Node(node)) });
@@ -171,14 +174,22 @@ pub(crate) mod tests {
     /// A host with a map of 200 pageblocks, half of them lost, half of its memory free.
     pub(crate) fn host(name: &str) -> Host {
         let mut numbers = vec![Some(0); numbers().len()];
-        for (name, value) in [("present_pages", 102_400), ("blocks", 200), ("blocks_lost", 100), ("free_pages", 51_200)] {
+        for (name, value) in [("present_pages", 102_400), ("blocks", 200), ("blocks_lost", 100), ("free_pages", 51_200)]
+        {
             numbers[column(name)] = Some(value);
         }
         let digest = order9_record::Digest::of_bytes(name.as_bytes()).to_string();
         let file = FileId { path: format!("{name}.o9snap"), bytes: 1000, mtime_ns: 5, digest };
         let row = Row { level: Level::Host, node: None, zone: String::new(), owner: String::new(), numbers };
         let settings = settings().map(|_| String::new()).collect();
-        Host { file, name: name.to_owned(), kernel: "6.12.3".to_owned(), source: "host".to_owned(), settings, rows: vec![row] }
+        Host {
+            file,
+            name: name.to_owned(),
+            kernel: "6.12.3".to_owned(),
+            source: "host".to_owned(),
+            settings,
+            rows: vec![row],
+        }
     }
 
     #[test]

@@ -97,7 +97,9 @@ struct Known {
 
 impl Known {
     fn new(hosts: Vec<Host>) -> Self {
-        let by = |key: fn(&FileId) -> &str| hosts.iter().enumerate().map(|(at, host)| (key(&host.file).to_owned(), at)).collect();
+        let by = |key: fn(&FileId) -> &str| {
+            hosts.iter().enumerate().map(|(at, host)| (key(&host.file).to_owned(), at)).collect()
+        };
         Self { by_path: by(|file| &file.path), by_digest: by(|file| &file.digest), hosts }
     }
 
@@ -131,7 +133,8 @@ fn facts(path: &Path, known: &Known, memory: Bytes) -> Answer {
     }
     let host = open(path, memory).and_then(|snapshot| {
         let spanned = snapshot.zones.iter().map(|zone| zone.span.len()).sum();
-        Shortage::check(limits::to_analyse(spanned), memory).map_err(|shortage| format!("analysing this map {shortage}"))?;
+        Shortage::check(limits::to_analyse(spanned), memory)
+            .map_err(|shortage| format!("analysing this map {shortage}"))?;
         Host::of(file, &snapshot).map_err(|error| error.to_string())
     });
     host.map_or_else(Answer::Unreadable, Answer::New)
@@ -176,7 +179,9 @@ fn sentence(error: &io::Error) -> String {
 
 /// Gives every host the name of its file without folder and ending; those that would share a name have their path.
 fn name(hosts: &mut [Host]) {
-    let stem = |host: &Host| Path::new(&host.file.path).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let stem = |host: &Host| {
+        Path::new(&host.file.path).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    };
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     hosts.iter().for_each(|host| *count.entry(stem(host)).or_default() += 1);
     for host in hosts {

@@ -12,7 +12,8 @@ const LEAST: usize = 2;
 /// what was tried on that need not be tried again.
 #[must_use]
 pub fn sample(hosts: &[Host], groups: &Groups, size: usize, seed: u64) -> Vec<Vec<usize>> {
-    let members: Vec<Vec<usize>> = (0..groups.medoids.len()).map(|group| drawn(hosts, groups.members(group), seed)).collect();
+    let members: Vec<Vec<usize>> =
+        (0..groups.medoids.len()).map(|group| drawn(hosts, groups.members(group), seed)).collect();
     let sizes: Vec<usize> = members.iter().map(Vec::len).collect();
     let shares = shares(&sizes, size);
     members.into_iter().zip(shares).map(|(members, share)| members.into_iter().take(share).collect()).collect()
@@ -20,7 +21,8 @@ pub fn sample(hosts: &[Host], groups: &Groups, size: usize, seed: u64) -> Vec<Ve
 
 /// Hosts of a group in an order that the seed alone decides.
 fn drawn(hosts: &[Host], members: impl Iterator<Item = usize>, seed: u64) -> Vec<usize> {
-    let lot = |host: usize| xxh3_64_with_seed(format!("{} {}", hosts[host].file.digest, hosts[host].name).as_bytes(), seed);
+    let lot =
+        |host: usize| xxh3_64_with_seed(format!("{} {}", hosts[host].file.digest, hosts[host].name).as_bytes(), seed);
     let mut members: Vec<(u64, usize)> = members.map(|host| (lot(host), host)).collect();
     members.sort_unstable();
     members.into_iter().map(|(_, host)| host).collect()

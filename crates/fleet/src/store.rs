@@ -1,6 +1,7 @@
 //! The table of facts as one Parquet file: a row for each host, owner, node and zone.
 
 use std::io::Write;
+use std::panic::catch_unwind;
 
 use order9_record::table::{ByteArray, Group, KeyValue, Kind, ParquetError, TableReader, TableWriter, Values};
 
@@ -52,8 +53,11 @@ pub fn write(hosts: &[Host], groups: &[Option<usize>], out: &mut (dyn Write + Se
     let note = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
     let notes = vec![note(VERSION_KEY, VERSION), note(PROGRAM_KEY, env!("CARGO_PKG_VERSION"))];
     let mut table = TableWriter::new(out, &columns, notes)?;
-    let rows: Vec<(&Host, Option<usize>, &Row)> =
-        hosts.iter().zip(groups).flat_map(|(host, &group)| host.rows.iter().map(move |row| (host, group, row))).collect();
+    let rows: Vec<(&Host, Option<usize>, &Row)> = hosts
+        .iter()
+        .zip(groups)
+        .flat_map(|(host, &group)| host.rows.iter().map(move |row| (host, group, row)))
+        .collect();
     for part in rows.chunks(GROUP) {
         table.rows(values(part, settings.len(), numbers.len()))?;
     }
@@ -75,7 +79,7 @@ fn values(rows: &[(&Host, Option<usize>, &Row)], settings: usize, numbers: usize
         text(&|host, _| host.file.path.clone()),
         text(&|host, _| host.file.digest.clone()),
         Values::Maybe(rows.iter().map(|(_, _, row)| row.node).collect()),
-        Values::Maybe(rows.iter().map(|(_, group, _)| group.map(|group| group as u64)).collect()),
+        Values::Maybe(rows.iter().map(|(_, group, _)| group.map(|group| group as u64 + 1)).collect()),
         Values::Number(rows.iter().map(|(host, ..)| host.file.bytes).collect()),
         Values::Number(rows.iter().map(|(host, ..)| host.file.mtime_ns).collect()),
     ];
@@ -88,14 +92,16 @@ fn values(rows: &[(&Host, Option<usize>, &Row)], settings: usize, numbers: usize
     values
 }
 
-/// Hosts of a table, and the group of each.
-pub type Stored = (Vec<Host>, Vec<Option<usize>>);
-
-/// Reads the table again.
+/// Reads the hosts of a table again.
 ///
 /// # Errors
 /// Another file, another version, or damage.
-pub fn read(file: Vec<u8>) -> Result<Stored, StoreError> {
+pub fn read(file: Vec<u8>) -> Result<Vec<Host>, StoreError> {
+    // On some damaged files the Parquet library panics.
+    catch_unwind(|| rows(file)).unwrap_or(Err(StoreError::Damaged("lengths or encodings that cannot be")))
+}
+
+fn rows(file: Vec<u8>) -> Result<Vec<Host>, StoreError> {
     let table = TableReader::new(file)?;
     let of_version = |key: &str, expected: &str| table.note(key).map(|found| found == expected);
     match (of_version(VERSION_KEY, VERSION), of_version(PROGRAM_KEY, env!("CARGO_PKG_VERSION"))) {
@@ -103,23 +109,24 @@ pub fn read(file: Vec<u8>) -> Result<Stored, StoreError> {
         (None, _) => return Err(StoreError::Other),
         _ => return Err(StoreError::Version),
     }
-    let (mut hosts, mut groups) = (Vec::new(), Vec::new());
+    let mut hosts = Vec::new();
     for group in table.groups() {
-        add(&group?, &mut hosts, &mut groups)?;
+        add(&group?, &mut hosts)?;
     }
-    Ok((hosts, groups))
+    Ok(hosts)
 }
 
-fn add(table: &Group<'_>, hosts: &mut Vec<Host>, groups: &mut Vec<Option<usize>>) -> Result<(), StoreError> {
+fn add(table: &Group<'_>, hosts: &mut Vec<Host>) -> Result<(), StoreError> {
     let text = |name: &str| -> Result<Vec<String>, StoreError> {
         let texts = table.text(name)?.into_iter();
-        texts.map(|text| String::from_utf8(text.data().to_vec()).map_err(|_| StoreError::Damaged("a text is no UTF-8"))).collect()
+        texts
+            .map(|text| String::from_utf8(text.data().to_vec()).map_err(|_| StoreError::Damaged("a text is no UTF-8")))
+            .collect()
     };
     let [names, levels, zones, owners, kernels, _, sources, files, digests] = TEXTS.map(text);
     let (names, levels, zones, owners) = (names?, levels?, zones?, owners?);
     let (kernels, sources, files, digests) = (kernels?, sources?, files?, digests?);
-    let [nodes, of_groups] = ["node", "host_group"].map(|name| table.maybe_numbers(name));
-    let (nodes, of_groups) = (nodes?, of_groups?);
+    let nodes = table.maybe_numbers("node")?;
     let (bytes, mtimes) = (table.numbers("file_bytes")?, table.numbers("file_mtime_ns")?);
     let settings = settings().map(|(name, _)| text(&name)).collect::<Result<Vec<_>, _>>()?;
     let numbers = numbers().iter().map(|number| table.maybe_numbers(&number.name)).collect::<Result<Vec<_>, _>>()?;
@@ -142,7 +149,6 @@ fn add(table: &Group<'_>, hosts: &mut Vec<Host>, groups: &mut Vec<Option<usize>>
                 settings: settings.iter().map(|column| column[at].clone()).collect(),
                 rows: Vec::new(),
             });
-            groups.push(of_groups[at].and_then(|group| usize::try_from(group).ok()));
         }
         let host = hosts.last_mut().filter(|host| host.file.path == files[at]);
         host.ok_or(StoreError::Damaged("a row is of no host"))?.rows.push(row);

@@ -1,4 +1,4 @@
-//! What many hosts say together: distributions over hosts, owners of lost memory, settings, groups, outliers.
+//! Many hosts as a whole: distributions over hosts, owners of lost memory, settings, groups, outliers.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ pub struct Valued {
     pub value: String,
     /// Number of hosts.
     pub hosts: usize,
-    /// Of these, hosts without a free huge page.
+    /// Hosts among them without a free huge page.
     pub without_free: usize,
 }
 
@@ -139,8 +139,7 @@ impl Fleet {
     #[must_use]
     pub fn of(reading: &Reading, groups: &Groups, what_if: Vec<Projection>) -> Self {
         let hosts = &reading.hosts;
-        let [present, free, recoverable, blocks] =
-            ["present_pages", "free_huge", "recoverable", "blocks"].map(column);
+        let [present, free, recoverable, blocks] = ["present_pages", "free_huge", "recoverable", "blocks"].map(column);
         let has_no_free = |host: &Host| host.number(free) == Some(0);
         let has_none = |host: &&Host| has_no_free(host) && host.number(recoverable) == Some(0);
         Self {
@@ -236,7 +235,8 @@ fn owners(hosts: &[Host]) -> Vec<Owner> {
         // An inspection lists the owner of most pageblocks first.
         for (nth, row) in rows.enumerate() {
             let Some(class) = FrameClass::ALL.into_iter().find(|class| class.name() == row.owner) else { continue };
-            let owner = sums.entry(class.name()).or_insert(Owner { owner: class.describe(), blocks: 0, pages: 0, first_on: 0 });
+            let owner =
+                sums.entry(class.name()).or_insert(Owner { owner: class.describe(), blocks: 0, pages: 0, first_on: 0 });
             let blocks = row.numbers[held].unwrap_or_default();
             owner.blocks += blocks;
             owner.pages += row.numbers[pages].unwrap_or_default();

@@ -26,7 +26,11 @@ impl Fleet {
 
     fn headline(&self) -> String {
         let of = |hosts: usize| format!("{} ({})", grouped(hosts as u64), percent(hosts as u64, self.hosts as u64));
-        let mut text = format!("{}, {} of memory", count_of(self.hosts as u64, "host"), size(Pages::new(self.present_pages).bytes()));
+        let mut text = format!(
+            "{}, {} of memory",
+            count_of(self.hosts as u64, "host"),
+            size(Pages::new(self.present_pages).bytes())
+        );
         if self.known > 0 {
             text += &format!("; {} known from before", grouped(self.known as u64));
         }
@@ -46,7 +50,8 @@ impl Fleet {
     fn spread(&self) -> String {
         let mut table = Table::new(["of each host", "none on", "p5", "p25", "median", "p75", "p95"]).with_zeros();
         for distribution in SHOWN.into_iter().filter_map(|at| self.distributions.get(at)).filter(|of| of.hosts > 0) {
-            let mut row = vec![distribution.fact.to_owned(), percent(distribution.none as u64, distribution.hosts as u64)];
+            let mut row =
+                vec![distribution.fact.to_owned(), percent(distribution.none as u64, distribution.hosts as u64)];
             row.extend(distribution.quantiles.map(|value| shown(distribution, value)));
             table.row(row);
         }

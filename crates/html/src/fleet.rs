@@ -43,7 +43,11 @@ pub fn page(title: String, fleet: &Fleet, hosts: &[Host], groups: &Groups) -> Pa
     let names = (0..if groups.medoids.len() > 1 { shown } else { 0 }).map(|group| format!("group {}", group + 1));
     let mut page = Page {
         title,
-        subtitle: format!("{}, {} of memory", count_of(fleet.hosts as u64, "host"), size(Pages::new(fleet.present_pages).bytes())),
+        subtitle: format!(
+            "{}, {} of memory",
+            count_of(fleet.hosts as u64, "host"),
+            size(Pages::new(fleet.present_pages).bytes())
+        ),
         groups: std::iter::once("all hosts".to_owned()).chain(names).collect(),
         ..Page::default()
     };
@@ -56,7 +60,8 @@ pub fn page(title: String, fleet: &Fleet, hosts: &[Host], groups: &Groups) -> Pa
         Section::Text(Text { title, text: projection.to_text() })
     });
     page.sections.extend(what_if);
-    let listings = [alike(fleet), owners(fleet), outliers(fleet), settings(fleet), unreadable(fleet), all(hosts, groups)];
+    let listings =
+        [alike(fleet), owners(fleet), outliers(fleet), settings(fleet), unreadable(fleet), all(hosts, groups)];
     page.sections.extend(listings.into_iter().filter(|listing| !listing.is_empty()).map(Section::Listing));
     page
 }
@@ -67,7 +72,8 @@ fn spread(fleet: &Fleet, hosts: &[Host], groups: &[Vec<usize>]) -> Spread {
         let at: Vec<f64> = (0..=POINTS).map(|nth| most * nth as f64 / POINTS as f64).collect();
         let line = |values: &Quantiles| {
             let all = values.values();
-            let below = |&value: &f64| 100.0 * all.partition_point(|&one| one <= value) as f64 / all.len().max(1) as f64;
+            let below =
+                |&value: &f64| 100.0 * all.partition_point(|&one| one <= value) as f64 / all.len().max(1) as f64;
             at.iter().map(|value| Shown(below(value))).collect()
         };
         let of_group = |members: &Vec<usize>| {
@@ -77,7 +83,11 @@ fn spread(fleet: &Fleet, hosts: &[Host], groups: &[Vec<usize>]) -> Spread {
         Panel {
             title: distribution.fact,
             is_percent: distribution.is_percent,
-            none: format!("none on {} of {} ({none})", grouped(distribution.none as u64), count_of(distribution.hosts as u64, "host")),
+            none: format!(
+                "none on {} of {} ({none})",
+                grouped(distribution.none as u64),
+                count_of(distribution.hosts as u64, "host")
+            ),
             lines: std::iter::once(line(&distribution.values)).chain(groups.iter().map(of_group)).collect(),
             at: at.iter().map(|&value| Shown(value)).collect(),
         }
@@ -96,7 +106,10 @@ fn alike(fleet: &Fleet) -> Listing {
              0 none. host_group of the table is the number of the group.",
             decimal(silhouette, 2)
         ),
-        None => "Medians of the facts by which hosts were compared. No division of them is substantial: they are one group.".to_owned(),
+        None => {
+            "Medians of the facts by which hosts were compared. No division of them is substantial: they are one group."
+                .to_owned()
+        }
     };
     let mut listing = Listing::new("Groups of hosts that look alike", &note, columns);
     for group in &fleet.groups {
@@ -111,8 +124,10 @@ fn alike(fleet: &Fleet) -> Listing {
 
 fn owners(fleet: &Fleet) -> Listing {
     let columns = [("owner", Kind::Name), ("pageblocks", Kind::Bar), ("share", Kind::Number), ("memory", Kind::Number)];
-    let columns = columns.into_iter().chain([("its pages there", Kind::Number), ("hosts where it is first", Kind::Number)]);
-    let note = "Pageblocks that no moving of pages can free, by the class that most of their pages that stay belong to.";
+    let columns =
+        columns.into_iter().chain([("its pages there", Kind::Number), ("hosts where it is first", Kind::Number)]);
+    let note =
+        "Pageblocks that no moving of pages can free, by the class that most of their pages that stay belong to.";
     let mut listing = Listing::new("Owners of lost pageblocks", note, columns);
     let all: u64 = fleet.owners.iter().map(|owner| owner.blocks).sum();
     for owner in &fleet.owners {
@@ -149,14 +164,24 @@ fn outliers(fleet: &Fleet) -> Listing {
 }
 
 fn settings(fleet: &Fleet) -> Listing {
-    let columns = [("setting", Kind::Name), ("value", Kind::Name), ("hosts", Kind::Bar), ("without a free huge page", Kind::Number)];
+    let columns = [
+        ("setting", Kind::Name),
+        ("value", Kind::Name),
+        ("hosts", Kind::Bar),
+        ("without a free huge page", Kind::Number),
+    ];
     let note = "Kernels, and settings in which hosts differ. A difference between values is no proof of a cause: order9 fleet what-if \
                 tries a setting on copies of the hosts.";
     let mut listing = Listing::new("Kernels and settings", note, columns);
     let mut add = |name: &str, values: &[Valued]| {
         for valued in values {
             let hosts = valued.hosts;
-            listing.row(vec![Cell::name(name), Cell::name(&valued.value), Cell::count(hosts as u64), share(valued.without_free, hosts)]);
+            listing.row(vec![
+                Cell::name(name),
+                Cell::name(&valued.value),
+                Cell::count(hosts as u64),
+                share(valued.without_free, hosts),
+            ]);
         }
     };
     add("kernel", &fleet.kernels);

@@ -9,7 +9,7 @@ use crate::number::Shown;
 pub struct Listing {
     /// Heading of the part.
     pub title: String,
-    /// How to read the table; empty where that needs no words.
+    /// Reader's guide to the table; empty where none is needed.
     pub note: String,
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,

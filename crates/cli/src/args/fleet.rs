@@ -54,7 +54,7 @@ pub(crate) enum FleetCommand {
 pub(crate) struct QueryArgs {
     /// The directory of the fleet.
     pub(crate) fleet: PathBuf,
-    /// One statement in SQL, as DuckDB knows it.
+    /// A statement in SQL, as DuckDB knows it.
     pub(crate) sql: String,
     /// Form of the answer.
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]

@@ -46,7 +46,7 @@ impl FleetFolder {
     /// Hosts of an earlier reading by this version of order9; none where there was none.
     pub(crate) fn known(&self) -> Result<Vec<Host>, Failure> {
         match self.stored() {
-            Ok((hosts, _)) => Ok(hosts),
+            Ok(hosts) => Ok(hosts),
             Err(StoreError::Version) => Ok(Vec::new()),
             Err(StoreError::File(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(Failure::file(&self.facts(), error)),
@@ -55,15 +55,16 @@ impl FleetFolder {
 
     /// The hosts, and their groups.
     pub(crate) fn hosts(&self) -> Result<(Vec<Host>, Groups), Failure> {
-        let (hosts, _) = self.stored().map_err(|error| {
-            let again = if matches!(error, StoreError::Version) { "; `order9 fleet` reads the snapshots again" } else { "" };
+        let hosts = self.stored().map_err(|error| {
+            let again =
+                if matches!(error, StoreError::Version) { "; `order9 fleet` reads the snapshots again" } else { "" };
             Failure::file(&self.facts(), format!("{error}{again}"))
         })?;
         let groups = Groups::of(&hosts);
         Ok((hosts, groups))
     }
 
-    fn stored(&self) -> Result<store::Stored, StoreError> {
+    fn stored(&self) -> Result<Vec<Host>, StoreError> {
         store::read(fs::read(self.facts())?)
     }
 

@@ -49,7 +49,11 @@ fn read(args: &FleetArgs) -> Result<(), Failure> {
     if args.json {
         print_json(&fleet)?;
     } else {
-        print(&format!("{}Written to {}: facts.parquet, fleet.json, index.html.\n", fleet.to_text(), order9_escape::path(output)))?;
+        print(&format!(
+            "{}Written to {}: facts.parquet, fleet.json, index.html.\n",
+            fleet.to_text(),
+            order9_escape::path(output)
+        ))?;
     }
     told(&reading)
 }
@@ -60,6 +64,8 @@ fn told(reading: &Reading) -> Result<(), Failure> {
     let of = unread + reading.hosts.len();
     match unread {
         0 => Ok(()),
-        _ => Err(Failure::Short(format!("{unread} of {of} files could not be read; fleet.json and the page name them"))),
+        _ => {
+            Err(Failure::Short(format!("{unread} of {of} files could not be read; fleet.json and the page name them")))
+        }
     }
 }

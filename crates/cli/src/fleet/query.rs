@@ -61,7 +61,8 @@ fn failed(problem: &str) -> Failure {
 fn setup(facts: &Path) -> Result<String, Failure> {
     let path = facts.to_str().ok_or_else(|| Failure::file(facts, "its name is no UTF-8, which DuckDB demands"))?;
     let path = path.replace('\'', "''");
-    let views = LEVELS.map(|(view, level)| format!("create view {view} as select * from facts where level = '{level}';"));
+    let views =
+        LEVELS.map(|(view, level)| format!("create view {view} as select * from facts where level = '{level}';"));
     Ok(format!("create view facts as select * from read_parquet('{path}'); {}", views.concat()))
 }
 

@@ -34,13 +34,18 @@ pub(crate) fn run(args: &FleetWhatIfArgs) -> Result<(), Failure> {
     let answers = folder.answers(&question);
     let waiting = Waiting::of(sampled, "trying on hosts");
     let threads: NonZeroUsize = cores();
-    let tried = trial::run((&question, &hosts, &sample), &answers, (threads, available_memory()), &|done| waiting.done(done));
+    let tried =
+        trial::run((&question, &hosts, &sample), &answers, (threads, available_memory()), &|done| waiting.done(done));
     drop(waiting);
-    let tried = tried.map_err(|error| Failure::file(&answers, format!("cannot be written: {}", io_sentence(&error))))?;
+    let tried =
+        tried.map_err(|error| Failure::file(&answers, format!("cannot be written: {}", io_sentence(&error))))?;
     let projection = Projection::of(&question, args.seed, (&hosts, &groups, &sample), &tried);
     if projection.untried.len() == sampled {
         let first = &projection.untried[0];
-        return Err(Failure::Usage(format!("{}: {}; no other host of the sample could be tried either", first.file, first.problem)));
+        return Err(Failure::Usage(format!(
+            "{}: {}; no other host of the sample could be tried either",
+            first.file, first.problem
+        )));
     }
     folder.keep(&question, &projection)?;
     let reading = Reading { hosts, ..Reading::default() };

@@ -14,7 +14,7 @@ use crate::quantiles::Quantiles;
 use crate::read::Unreadable;
 use crate::share::{Mean, Share, Stratum};
 
-/// What settings would do to a fleet, by a sample of its hosts.
+/// Effect of settings on a fleet, by a sample of its hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Projection {
     /// Raised when a field changes its meaning or goes.
@@ -46,15 +46,15 @@ pub struct Projection {
 /// Hosts by what settings do: one number of each sums to all hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
-    /// Something gets better and nothing worse.
+    /// Hosts on which something gets better and nothing worse.
     pub helped: Share,
-    /// Something gets worse and nothing better.
+    /// Hosts on which something gets worse and nothing better.
     pub hurt: Share,
-    /// Something gets better and something worse.
+    /// Hosts on which something gets better and something worse.
     pub mixed: Share,
-    /// Nothing differs beyond the spread of runs.
+    /// Hosts on which nothing differs beyond the spread of runs.
     pub same: Share,
-    /// The settings could not be tried.
+    /// Hosts whose kernel refuses the settings, or whose snapshot is not there any more.
     pub untried: Share,
 }
 
@@ -97,9 +97,14 @@ pub struct OfGroup {
 }
 
 impl Projection {
-    /// What `answers` of the hosts of `sample` say of the fleet.
+    /// The effect on the fleet, by `answers` of the hosts of `sample`.
     #[must_use]
-    pub fn of(question: &Question, seed: u64, (hosts, groups, sample): (&[Host], &Groups, &[Vec<usize>]), answers: &Answers) -> Self {
+    pub fn of(
+        question: &Question,
+        seed: u64,
+        (hosts, groups, sample): (&[Host], &Groups, &[Vec<usize>]),
+        answers: &Answers,
+    ) -> Self {
         let sizes: Vec<usize> = (0..sample.len()).map(|group| groups.members(group).count()).collect();
         let fleet = Sampled { sizes: &sizes, answers };
         let untried = sample.iter().flatten().zip(answers.iter().flatten()).filter_map(|(&host, answer)| {

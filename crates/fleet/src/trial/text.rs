@@ -94,7 +94,9 @@ fn hosts(share: &Share) -> String {
     let [low, high] = share.interval_95.map(|end| grouped(end.round() as u64));
     let number = count_of(share.hosts.round() as u64, "host");
     match (fleet > 0.0, low == high) {
-        (true, false) => format!("{number} ({} %; {low} to {high})", decimal(share.percent, usize::from(share.percent < 10.0))),
+        (true, false) => {
+            format!("{number} ({} %; {low} to {high})", decimal(share.percent, usize::from(share.percent < 10.0)))
+        }
         (true, true) => format!("{number} ({} %)", decimal(share.percent, usize::from(share.percent < 10.0))),
         (false, _) => format!("{number} (at most {high})"),
     }
@@ -115,7 +117,8 @@ fn estimated(share: &Share) -> String {
 fn change(of: &Changed) -> String {
     let mean = of.difference.mean;
     let half = of.difference.interval_95.map(|[low, high]| (high - low) / 2.0);
-    let spread = |shown: &dyn Fn(f64) -> String| half.map_or_else(String::new, |half| format!(" \u{b1} {}", shown(half)));
+    let spread =
+        |shown: &dyn Fn(f64) -> String| half.map_or_else(String::new, |half| format!(" \u{b1} {}", shown(half)));
     if of.unit == Unit::Percent {
         return format!("{mean:+.1}{} points", spread(&|half| decimal(half, 1)));
     }

@@ -22,6 +22,7 @@ use crate::prices::MovesOf;
 pub use findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, OnCpuLists, Recovery};
 pub use free::{AllocationView, FreeMemory, FreeOfType, OrderIndex, ProactiveNode, ProactiveZone};
 pub use gigabytes::{Gigabytes, TaintedBy};
+pub(crate) use history::shows_counter;
 pub use history::{Counters, Rate};
 pub use settings::{Setting, paths as setting_paths};
 
