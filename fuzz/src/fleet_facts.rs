@@ -10,5 +10,8 @@ pub fn run(input: &[u8]) {
     let Ok(hosts) = store::read(input.to_vec()) else { return };
     let mut copy = Vec::new();
     store::write(&hosts, &vec![None; hosts.len()], &mut copy).expect("a table that was read can be written");
-    assert!(store::read(copy).expect("a table that was written can be read") == hosts, "a round trip changed the facts");
+    assert!(
+        store::read(copy).expect("a table that was written can be read") == hosts,
+        "a round trip changed the facts"
+    );
 }

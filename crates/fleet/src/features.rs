@@ -1,5 +1,7 @@
 //! The handful of facts by which hosts are compared with each other.
 
+use order9_report::number::{decimal, percent, size};
+
 use crate::columns::numbers;
 use crate::host::Host;
 
@@ -27,14 +29,14 @@ const fn share([name, short]: [&'static str; 2], part: &'static [&'static str], 
 
 /// All of them. A share without a whole is 0.
 pub const FEATURES: [Feature; 8] = [
-    Feature { name: "memory", short: "memory", worth: 1.0, is_share: false, part: &["present_pages"], whole: "" },
-    share(["free memory", "free"], &["free_pages"], "present_pages"),
-    share(["free memory in huge pages", "in 2 MiB"], &["free_huge"], "free_pages"),
-    share(["recoverable pageblocks", "gain"], &["recoverable"], "blocks"),
-    share(["lost pageblocks", "lost"], &["blocks_lost", "blocks_slab"], "blocks"),
-    share(["huge pages in use", "huge"], &["blocks_huge"], "blocks"),
-    share(["anonymous memory in base pages", "anon"], &["anon_pages"], "present_pages"),
-    share(["clean page cache", "cache"], &["file_clean_pages"], "present_pages"),
+    Feature { name: "memory", short: "GiB", worth: 1.0, is_share: false, part: &["present_pages"], whole: "" },
+    share(["free memory", "free %"], &["free_pages"], "present_pages"),
+    share(["free memory in huge pages", "2 MiB %"], &["free_huge"], "free_pages"),
+    share(["recoverable pageblocks", "gain %"], &["recoverable"], "blocks"),
+    share(["lost pageblocks", "lost %"], &["blocks_lost", "blocks_slab"], "blocks"),
+    share(["huge pages in use", "huge %"], &["blocks_huge"], "blocks"),
+    share(["anonymous memory in base pages", "anon %"], &["anon_pages"], "present_pages"),
+    share(["clean page cache", "cache %"], &["file_clean_pages"], "present_pages"),
 ];
 
 /// Position of a column of the table.
@@ -80,12 +82,19 @@ impl Reader {
 }
 
 impl Feature {
+    /// A value for a column under the short name: a percentage, or a number of GiB.
+    #[must_use]
+    pub fn number(&self, value: f64) -> String {
+        let value = if self.is_share { 100.0 * value } else { value.exp2() };
+        decimal(value, usize::from(value > 0.0 && value < 9.95))
+    }
+
     /// A value in words: a share in percent, or a size.
     #[must_use]
     pub fn shown(&self, value: f64) -> String {
         if self.is_share {
-            return order9_report::number::percent((value * 1e4).round() as u64, 10_000);
+            return percent((value * 1e4).round() as u64, 10_000);
         }
-        order9_report::number::size(order9_units::Bytes::new((value.exp2() * (1_u64 << 30) as f64).round() as u64))
+        size(order9_units::Bytes::new((value.exp2() * (1_u64 << 30) as f64).round() as u64))
     }
 }

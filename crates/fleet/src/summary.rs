@@ -167,14 +167,13 @@ impl Fleet {
 type Fact = (&'static str, &'static [&'static str], Option<&'static str>);
 
 /// Facts whose distribution is shown.
-const FACTS: [Fact; 8] = [
+const FACTS: [Fact; 7] = [
     ("free memory, %", &["free_pages"], Some("present_pages")),
     ("free memory in 2 MiB blocks, %", &["free_huge"], Some("free_pages")),
     ("free huge pages", &["free_huge"], None),
     ("recoverable huge pages", &["recoverable"], None),
     ("lost pageblocks, %", &["blocks_lost", "blocks_slab"], Some("blocks")),
-    ("areas of 1 GiB free now", &["gib_free"], None),
-    ("areas of 1 GiB recoverable", &["gib_recoverable"], None),
+    ("areas of 1 GiB free or recoverable", &["gib_free", "gib_recoverable"], None),
     ("areas of 1 GiB clean, %", &["gib_free", "gib_clean"], Some("gib_areas")),
 ];
 

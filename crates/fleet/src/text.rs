@@ -78,8 +78,8 @@ impl Fleet {
         let mut table = Table::with_header(header).with_zeros();
         for group in self.groups.iter().take(GROUPS) {
             let mut row = vec![group.group.to_string(), grouped(group.hosts as u64)];
-            row.extend(group.medians.iter().map(|median| median.words.clone()));
-            row.extend([percent(group.without_free as u64, group.hosts as u64), short(&group.typical, 16)]);
+            row.extend(FEATURES.iter().zip(&group.medians).map(|(feature, median)| feature.number(median.median)));
+            row.extend([percent(group.without_free as u64, group.hosts as u64), short(&group.typical, 20)]);
             table.row(row);
         }
         if table.is_empty() { String::new() } else { table.render(WIDTH, ColourDepth::None) }

@@ -59,7 +59,8 @@ fn maps_that_do_not_fit_are_refused_one_by_one() {
 fn inputs_that_the_fuzzer_starts_from_are_read() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/fleet_facts");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(corpus.join("three-hosts"), table(&placed(facts(&captures(), Vec::new(), 1).hosts))).expect("the corpus");
+        fs::write(corpus.join("three-hosts"), table(&placed(facts(&captures(), Vec::new(), 1).hosts)))
+            .expect("the corpus");
     }
     let files: Vec<_> = fs::read_dir(corpus).expect("there is a corpus").collect();
     assert!(!files.is_empty());

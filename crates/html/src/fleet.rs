@@ -197,10 +197,9 @@ fn unreadable(fleet: &Fleet) -> Listing {
 }
 
 /// Columns of the table of all hosts: title, and column of the facts.
-const COLUMNS: [(&str, &str); 10] = [
+const COLUMNS: [(&str, &str); 9] = [
     ("free huge", "free_huge"),
     ("recoverable", "recoverable"),
-    ("moves", "recoverable_moves"),
     ("huge in use", "blocks_huge"),
     ("lost", "blocks_lost"),
     ("pageblocks", "blocks"),

@@ -7,6 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::browser::Browser;
+use crate::golden::compare;
+use crate::schemas::hold;
 use crate::support::{Ran, bundled, order9};
 
 /// A directory with small captures, some of them in a directory below.
@@ -44,6 +46,9 @@ fn captures_become_facts_and_a_page_and_are_read_once() {
     assert!(text.starts_with("6 hosts, "), "{text}");
     assert!(text.lines().count() <= 25, "more than a screen:\n{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let (table, written) = text.trim_end().rsplit_once('\n').expect("several lines");
+    assert!(written.starts_with("Written to "), "{written}");
+    compare("fleet-captures.txt", &format!("{table}\n"));
     let summary = json(&fs::read_to_string(out.join("fleet.json")).unwrap());
     assert_eq!((summary["hosts"].as_u64(), summary["known"].as_u64()), (Some(6), Some(0)));
     // Sums are those of the inspections.
@@ -64,6 +69,7 @@ fn captures_become_facts_and_a_page_and_are_read_once() {
     let again = json(&fleet(hosts.path(), &["--json"]).1.success());
     assert_eq!((again["hosts"].as_u64(), again["known"].as_u64()), (Some(6), Some(5)));
     let anew = json(&fleet(hosts.path(), &["--json", "--again", "--jobs", "1"]).1.success());
+    hold("fleet", &again);
     assert_eq!(anew["known"].as_u64(), Some(0));
     assert_eq!(anew["distributions"], again["distributions"]);
     assert_ne!(fs::read(out.join("facts.parquet")).unwrap(), facts);
@@ -209,6 +215,7 @@ fn settings_are_tried_on_a_sample_and_answers_are_kept() {
     };
     let answer = json(&what_if("2", &["--json"]).success());
     assert_eq!((answer["hosts"].as_u64(), answer["sampled"].as_u64()), (Some(6), Some(2)), "{answer}");
+    hold("fleet what-if", &answer);
     let total: f64 = ["helped", "hurt", "mixed", "same", "untried"]
         .iter()
         .map(|of| answer["outcomes"][of]["hosts"].as_f64().unwrap())

@@ -23,9 +23,16 @@ impl Projection {
             ("changes nothing on", outcomes.same),
             ("cannot be tried on", outcomes.untried),
         ];
-        let parts = named.iter().filter(|(_, share)| share.hosts > 0.0 || share.interval_95[1] >= 1.0);
+        let parts = named.iter().filter(|(_, share)| share.sampled > 0);
         let parts: Vec<String> = parts.map(|(what, share)| format!("{what} {}", hosts(share))).collect();
-        format!("{} {}.", self.settings.join(" "), parts.join("; "))
+        let unseen =
+            named.iter().filter(|(_, share)| share.sampled == 0).map(|(_, share)| share.interval_95[1].round());
+        let most = unseen.fold(0.0, f64::max) as u64;
+        let rest = match most {
+            0 => String::new(),
+            most => format!(" Whatever the sample does not show can be true of at most {}.", count_of(most, "host")),
+        };
+        format!("{} {}.{rest}", self.settings.join(" "), parts.join("; "))
     }
 
     /// The projection as text for a terminal.
@@ -88,18 +95,12 @@ impl Projection {
     }
 }
 
-/// `1,230 hosts (12 %; 8 % to 17 %)`.
+/// `1,230 hosts (12 %; 800 to 1,700)`: those that were seen, and the ends of the interval.
 fn hosts(share: &Share) -> String {
-    let fleet = if share.percent > 0.0 { 100.0 * share.hosts / share.percent } else { 0.0 };
     let [low, high] = share.interval_95.map(|end| grouped(end.round() as u64));
-    let number = count_of(share.hosts.round() as u64, "host");
-    match (fleet > 0.0, low == high) {
-        (true, false) => {
-            format!("{number} ({} %; {low} to {high})", decimal(share.percent, usize::from(share.percent < 10.0)))
-        }
-        (true, true) => format!("{number} ({} %)", decimal(share.percent, usize::from(share.percent < 10.0))),
-        (false, _) => format!("{number} (at most {high})"),
-    }
+    let interval = if low == high { String::new() } else { format!("; {low} to {high}") };
+    let percent = decimal(share.percent, usize::from(share.percent < 9.95));
+    format!("{} ({percent} %{interval})", count_of(share.hosts.round() as u64, "host"))
 }
 
 fn estimated(share: &Share) -> String {
