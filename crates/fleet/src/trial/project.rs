@@ -69,7 +69,7 @@ pub struct Changed {
     pub better: Share,
     /// Hosts on which it gets worse.
     pub worse: Share,
-    /// Mean over hosts now.
+    /// Mean over hosts now; 0 on hosts that measured nothing of the kind.
     pub now: f64,
     /// Mean of the differences over hosts.
     pub difference: Mean,
@@ -175,6 +175,10 @@ impl Sampled<'_> {
         if better.sampled + worse.sampled == 0 {
             return None;
         }
+        // A comparison leaves out a measure that is 0 with and without the settings.
+        let value = |answer: &Result<Tried, String>, read: fn(&Measured) -> f64| {
+            answer.as_ref().ok().map(|_| find(answer, name).map_or(0.0, read))
+        };
         let median = |verdict| {
             let differences = all().filter(|of| of.verdict == verdict).map(|of| of.then - of.now);
             let differences = Quantiles::new(differences);
@@ -185,8 +189,8 @@ impl Sampled<'_> {
             unit,
             better,
             worse,
-            now: Mean::of(&self.strata(&|answer| Some(find(answer, name)?.now)))?.mean,
-            difference: Mean::of(&self.strata(&|answer| find(answer, name).map(|of| of.then - of.now)))?,
+            now: Mean::of(&self.strata(&|answer| value(answer, |of| of.now)))?.mean,
+            difference: Mean::of(&self.strata(&|answer| value(answer, |of| of.then - of.now)))?,
             where_better: median(Verdict::Better),
             where_worse: median(Verdict::Worse),
         })

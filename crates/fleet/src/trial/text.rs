@@ -114,20 +114,19 @@ fn estimated(share: &Share) -> String {
     }
 }
 
-/// Change of the mean with its interval: points of percentages, else a share.
+/// Change of the mean with its interval, where there is one to speak of: points of percentages, else a share.
 fn change(of: &Changed) -> String {
     let mean = of.difference.mean;
-    let half = of.difference.interval_95.map(|[low, high]| (high - low) / 2.0);
-    let spread =
-        |shown: &dyn Fn(f64) -> String| half.map_or_else(String::new, |half| format!(" \u{b1} {}", shown(half)));
-    if of.unit == Unit::Percent {
-        return format!("{mean:+.1}{} points", spread(&|half| decimal(half, 1)));
+    let half = of.difference.interval_95.map_or(0.0, |[low, high]| (high - low) / 2.0);
+    let (shown, half, unit) = match of.unit {
+        Unit::Percent => (format!("{mean:+.1} points"), half, "points"),
+        _ if of.now == 0.0 => return format!("from 0 to {}", number(mean, of.unit)),
+        _ => (percent_change(Some(100.0 * mean / of.now)), 100.0 * half / of.now, "%"),
+    };
+    if half < 0.05 {
+        return shown;
     }
-    if of.now == 0.0 {
-        return format!("from 0 to {}", number(mean, of.unit));
-    }
-    let percent = |value: f64| 100.0 * value / of.now;
-    format!("{}{}", percent_change(Some(percent(mean))), spread(&|half| format!("{} %", decimal(percent(half), 0))))
+    format!("{shown} \u{b1} {} {unit}", decimal(half, usize::from(half < 9.95)))
 }
 
 /// A difference in the unit of its measure.
