@@ -5,7 +5,7 @@ use order9_report::stats::{Direction, Samples};
 use order9_toml::{nearest, proposal};
 use order9_units::PAGEBLOCK_PAGES;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::counted::{busiest, compaction_stalls, growth, moved, reclaim_stalls, reclaimed, swapped};
 use crate::latencies::percentile;
@@ -23,7 +23,7 @@ pub(crate) struct Measure {
 }
 
 /// Unit of a measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Shares in percent.

@@ -15,6 +15,7 @@ mod apply;
 mod bench;
 mod doc;
 mod export;
+mod fleet;
 mod guard;
 mod plot;
 mod record;
@@ -29,6 +30,7 @@ pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
 pub(crate) use export::{ExportArgs, ExportFormat};
+pub(crate) use fleet::{FleetArgs, FleetCommand, FleetWhatIfArgs, QueryArgs, QueryFormat};
 pub(crate) use guard::GuardArgs;
 pub(crate) use plot::PlotArgs;
 pub(crate) use record::RecordArgs;
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     WhatIf(WhatIfArgs),
     Advise(AdviseArgs),
     Tune(TuneArgs),
+    Fleet(Box<FleetArgs>),
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),
@@ -169,6 +172,7 @@ pub(crate) struct CaptureArgs {
 pub(crate) enum SnapshotCommand {
     Synth(SynthArgs),
     Info(InfoArgs),
+    Anonymise(AnonymiseArgs),
 }
 
 /// Make up a machine and save the state of its memory.
@@ -226,6 +230,20 @@ pub(crate) struct InfoArgs {
     /// The snapshot file, or - for standard input.
     pub(crate) file: PathBuf,
     /// Print it as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Copy a snapshot without what could tell its host: command line, release beyond its first two numbers, uptime, most counters.
+///
+/// The copy inspects to the same numbers. docs/snapshot.md lists all that stays.
+#[derive(Debug, Args)]
+pub(crate) struct AnonymiseArgs {
+    /// The snapshot file, or - for standard input.
+    pub(crate) file: PathBuf,
+    /// The file to write, usually *.o9snap, or - for standard output.
+    pub(crate) output: PathBuf,
+    /// Print the facts of the copy as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

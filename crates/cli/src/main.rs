@@ -7,6 +7,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod advise;
+mod anonymise;
 mod apply;
 mod args;
 mod ask;
@@ -19,6 +20,7 @@ mod doc;
 mod export;
 mod failure;
 mod fidelity;
+mod fleet;
 mod folder;
 mod guard;
 mod info;
@@ -86,12 +88,14 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Capture(args) => capture::run(&args),
         Command::Snapshot(SnapshotCommand::Synth(args)) => synth::run(&args),
         Command::Snapshot(SnapshotCommand::Info(args)) => info::run(&args),
+        Command::Snapshot(SnapshotCommand::Anonymise(args)) => anonymise::run(&args),
         Command::Policies(command) => policies::run(&command),
         Command::Machines(command) => machines::run(&command),
         Command::Ask(args) => ask::run(&args),
         Command::WhatIf(args) => what_if::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Fleet(args) => fleet::run(&args),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Bench(args) => bench::run(&args),

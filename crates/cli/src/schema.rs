@@ -6,6 +6,8 @@ use order9_advise::guard::Beside;
 use order9_advise::tune::Tuning;
 use order9_advise::what_if::Comparison;
 use order9_apply::UndoneRecord;
+use order9_fleet::Fleet;
+use order9_fleet::trial::Projection;
 use order9_lab::reproduce::Reproduction;
 use order9_lab::{Changed, GapList, machines};
 use order9_policy::{Diff, List, Show};
@@ -49,6 +51,8 @@ const FORMS: &[Form] = &[
     form::<Vec<String>>("doc", "names of all subjects, or the texts about one"),
     form::<Written>("export", "files of another tool that were written"),
     form::<GapList<'_>>("fidelity", "every quantity outside its goal, with its cause"),
+    form::<Fleet>("fleet", "many hosts: distributions of facts, owners, groups, outliers"),
+    form::<Projection>("fleet what-if", "settings tried on a sample of hosts, projected to the fleet"),
     form::<Beside>("guard", "a guard in the lab beside the kernel's own compaction, by proactiveness"),
     form::<inspect::Report<'_>>("inspect", "an inspection: huge pages, bounds of compaction, obstacles, settings"),
     form::<Vec<kernels::Json<'_>>>("kernels fetch", "kernels that the cache has now"),
@@ -68,6 +72,7 @@ const FORMS: &[Form] = &[
     form::<table::Json<'_>>("run cases", "a scenario with cases: one table, and what it says"),
     form::<repeat::Repetition>("run repeat", "digests of a stored run and of its repetition"),
     form::<Vec<Form>>("schema", "names of all schemas"),
+    form::<facts::Facts<'_>>("snapshot anonymise", "facts of the copy that was written"),
     form::<facts::Facts<'_>>("snapshot info", "facts of a snapshot"),
     form::<facts::Facts<'_>>("snapshot synth", "facts of the snapshot that was written"),
     form::<Tuning>(

@@ -7,7 +7,9 @@ use serde::Serialize;
 use crate::about::About;
 use crate::claims::Claims;
 use crate::compaction::Compaction;
+use crate::fleet::Spread;
 use crate::latency::Latency;
+use crate::listing::Listing;
 use crate::maps::Maps;
 use crate::pack::packed;
 use crate::tables::Tables;
@@ -53,6 +55,10 @@ pub enum Section {
     Traces(Traces),
     /// Worth of the switches of an ablation.
     Worth(WorthOf),
+    /// Distributions over hosts.
+    Spread(Spread),
+    /// A table of anything.
+    Listing(Listing),
     /// A text as a terminal shows it.
     Text(Text),
 }
@@ -67,7 +73,7 @@ pub struct Text {
 }
 
 /// Programs of the page, in the order in which they need each other.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     include_str!("../assets/uplot/uplot.min.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/chart.js"),
@@ -80,6 +86,7 @@ const PROGRAMS: [&str; 13] = [
     include_str!("../assets/compaction.js"),
     include_str!("../assets/worth.js"),
     include_str!("../assets/trace.js"),
+    include_str!("../assets/fleet.js"),
     include_str!("../assets/page.js"),
 ];
 const STYLES: [&str; 2] = [include_str!("../assets/uplot/uplot.min.css"), include_str!("../assets/page.css")];

@@ -57,6 +57,7 @@ struct Values {
 const USUAL: &[(&str, &str, &str)] = &[
     ("Huge pages", "free huge pages", "order9_nr_huge_free"),
     ("Huge pages", "huge pages that compaction could make", "order9_nr_huge_recoverable"),
+    ("Huge pages", "areas of 1 GiB without unmovable pages", "order9_nr_gigabyte_free+order9_nr_gigabyte_clean"),
     ("Huge pages", "anonymous huge pages in use", "nr_anon_transparent_hugepages"),
     ("Huge pages", "huge faults", "thp_fault_alloc/s"),
     ("Huge pages", "huge faults that fell back", "thp_fault_fallback/s"),

@@ -2,7 +2,7 @@
 //!
 //! Key types: [`Own`] (a row: name, meaning, and the function that reads the value), [`Now`] (state that rows are read from). A new counter is a row.
 
-use order9_mm::{Counters, FrameCounters, HugeOutlook, ReportedBlocks, ZoneFragmentation};
+use order9_mm::{Counters, FrameCounters, GigabyteOutlook, HugeOutlook, ReportedBlocks, ZoneFragmentation};
 use order9_units::{CounterMeaning, CounterUnit};
 
 use crate::kernel::{Engine, Kernel};
@@ -12,6 +12,7 @@ use crate::time::{CpuId, LockId, TaskId};
 struct Now<'a> {
     kernel: &'a Kernel,
     outlook: HugeOutlook,
+    gigabytes: GigabyteOutlook,
     /// Events of the engine and of its frames.
     mm: &'a Counters,
     frames: &'a FrameCounters,
@@ -82,6 +83,10 @@ const OWN: &[Own] = &[
     level("order9_nr_polluting_pages", CounterUnit::Pages, |now| now.outlook.polluting_pages),
     level("order9_nr_slab_blocks", CounterUnit::Blocks, |now| now.outlook.slab_blocks),
     level("order9_nr_fragmentation_score", CounterUnit::Percent, |now| now.outlook.fragmentation_score),
+    level("order9_nr_gigabyte_free", CounterUnit::Events, |now| now.gigabytes.free),
+    level("order9_nr_gigabyte_clean", CounterUnit::Events, |now| now.gigabytes.clean),
+    level("order9_nr_gigabyte_tainted", CounterUnit::Events, |now| now.gigabytes.tainted),
+    level("order9_nr_gigabyte_recoverable", CounterUnit::Events, |now| now.gigabytes.recoverable),
     events("order9_extfrag_fragmenting", |now| now.frames.extfrag.fragmenting()),
     events("order9_extfrag_claimed", |now| now.frames.extfrag.claimed),
     pages("order9_boost_added", |now| now.frames.boost_added),
@@ -187,6 +192,7 @@ impl Kernel {
             let now = Now {
                 kernel: self,
                 outlook: Engine::huge_outlook(mm),
+                gigabytes: Engine::gigabyte_outlook(mm),
                 mm: mm.counters(),
                 frames: mm.frames().counters(),
                 boost: mm.frames().zones().iter().map(order9_mm::Zone::boost).sum(),

@@ -84,7 +84,7 @@ pub use order9_frames::{
     FrameWork, FreeArea, FreeError, Gfp, IsolateError, Mark, NodeUse, NumaCounters, Pageblock, Pcp, Request, Reserve,
     Violation, Watermarks, Zone, ZoneId, ZoneLockWork, ZoneRef, ZoneSpec,
 };
-pub use outlook::{HugeOutlook, ZoneFragmentation};
+pub use outlook::{GigabyteOutlook, HugeOutlook, ZoneFragmentation};
 
 pub use page_cache::{File, FileId};
 pub use page_view::{BlockUser, BlockView};

@@ -1,7 +1,10 @@
 //! The outlook for huge pages: how many are free, how many moving pages could make, how many are out of reach.
 //!
-//! Key type: [`HugeOutlook`]. It takes one look at each pageblock and none at any frame, so that a machine of 1 TiB can be
-//! asked every second. Where compaction would really get is another matter: this counts what it could make at best.
+//! Key types: [`HugeOutlook`], and [`GigabyteOutlook`] for pages of 1 GiB. Each takes one look at each pageblock and none at any
+//! frame, so that a machine of 1 TiB can be asked every second. Where compaction would really get is another matter: this counts
+//! what it could make at best.
+
+mod gigabytes;
 
 use alloc::vec;
 
@@ -12,6 +15,8 @@ use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::trace::Tracer;
+
+pub use gigabytes::GigabyteOutlook;
 
 /// Huge pages that exist and that could be made, and the obstacles to more. All counts are of pageblocks that hold no hole,
 /// but for `polluting_pages`.

@@ -3,6 +3,7 @@
 //! What a digest covers, and the byte encoding, are described in docs/runs.md; a change there is a new [`VERSION`].
 
 use std::fmt;
+use std::io::{self, Read};
 use std::str::FromStr;
 
 use order9_units::Nanos;
@@ -30,6 +31,23 @@ impl Digest {
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(xxh3_128(bytes))
+    }
+
+    /// The digest of all that `input` gives, which is not held.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn of_reader(mut input: impl Read) -> io::Result<Self> {
+        let mut hasher = Xxh3::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match input.read(&mut buffer) {
+                Ok(0) => return Ok(Self::of_hasher(&hasher)),
+                Ok(length) => hasher.update(&buffer[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     pub(crate) fn of_hasher(hasher: &Xxh3) -> Self {

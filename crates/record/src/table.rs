@@ -135,53 +135,78 @@ fn properties(columns: &[(&str, Kind)], notes: Vec<KeyValue>) -> Result<WriterPr
 }
 
 /// A table that is read row group by row group.
-pub(crate) struct TableReader(SerializedFileReader<Bytes>);
+pub struct TableReader(SerializedFileReader<Bytes>);
 
 impl TableReader {
-    pub(crate) fn new(file: Vec<u8>) -> Result<Self> {
+    /// The table of a file.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are no Parquet, or a damaged one.
+    pub fn new(file: Vec<u8>) -> Result<Self> {
         SerializedFileReader::new(Bytes::from(file)).map(Self)
     }
 
     /// Names of all columns.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let schema = self.0.metadata().file_metadata().schema_descr();
         schema.columns().iter().map(|column| column.name().to_owned()).collect()
     }
 
     /// The note of the file under `key`.
-    pub(crate) fn note(&self, key: &str) -> Option<&str> {
+    pub fn note(&self, key: &str) -> Option<&str> {
         let notes = self.0.metadata().file_metadata().key_value_metadata()?;
         notes.iter().find(|note| note.key == key)?.value.as_deref()
     }
 
     /// All row groups, in order.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = Result<Group<'_>>> {
+    pub fn groups(&self) -> impl Iterator<Item = Result<Group<'_>>> {
         (0..self.0.num_row_groups()).map(|index| self.0.get_row_group(index).map(Group))
     }
 }
 
 /// Some rows of a table.
-pub(crate) struct Group<'a>(Box<dyn RowGroupReader + 'a>);
+pub struct Group<'a>(Box<dyn RowGroupReader + 'a>);
 
 impl Group<'_> {
-    pub(crate) fn rows(&self) -> usize {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
         usize::try_from(self.0.metadata().num_rows()).unwrap_or_default()
     }
 
-    pub(crate) fn text(&self, name: &str) -> Result<Vec<ByteArray>> {
+    /// Values of a column of text.
+    ///
+    /// # Errors
+    ///
+    /// No such column, one of another type, or damage.
+    pub fn text(&self, name: &str) -> Result<Vec<ByteArray>> {
         self.required::<ByteArrayType>(name)
     }
 
-    pub(crate) fn reals(&self, name: &str) -> Result<Vec<f64>> {
+    /// Values of a column of fractions.
+    ///
+    /// # Errors
+    ///
+    /// No such column, one of another type, or damage.
+    pub fn reals(&self, name: &str) -> Result<Vec<f64>> {
         self.required::<DoubleType>(name)
     }
 
-    pub(crate) fn numbers(&self, name: &str) -> Result<Vec<u64>> {
+    /// Values of a column that has a number in each row.
+    ///
+    /// # Errors
+    ///
+    /// No such column, one of another type, or damage.
+    pub fn numbers(&self, name: &str) -> Result<Vec<u64>> {
         Ok(self.required::<Int64Type>(name)?.into_iter().map(i64::cast_unsigned).collect())
     }
 
     /// Numbers where the column has any.
-    pub(crate) fn maybe_numbers(&self, name: &str) -> Result<Vec<Option<u64>>> {
+    ///
+    /// # Errors
+    ///
+    /// No such column, one of another type, or damage.
+    pub fn maybe_numbers(&self, name: &str) -> Result<Vec<Option<u64>>> {
         let (values, levels) = self.column::<Int64Type>(name)?;
         let mut values = values.into_iter().map(i64::cast_unsigned);
         Ok(levels.into_iter().map(|level| if level == 1 { values.next() } else { None }).collect())

@@ -5,6 +5,7 @@
 //! huge pages compaction could make of it and for how many moves. Knows neither the engine nor Linux system calls.
 #![forbid(unsafe_code)]
 
+mod anonymise;
 pub mod bounds;
 pub mod buddy;
 pub mod calibration;

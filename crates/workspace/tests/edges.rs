@@ -68,8 +68,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("referee", &["units", "host", "live", "calibrate", "record", "snapshot"]),
     ("record", &["units", "escape"]),
     ("report", &["units", "snapshot", "escape"]),
-    ("html", &["units", "snapshot", "record", "report", "lab"]),
+    ("html", &["units", "snapshot", "record", "report", "lab", "fleet"]),
     ("export", &["units", "record", "report", "snapshot"]),
+    ("fleet", &["units", "advise", "lab", "record", "report", "snapshot"]),
     ("testkit", &["units", "mm", "procfs"]),
     (
         "cli",
@@ -82,6 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "units",
             "escape",
             "export",
+            "fleet",
             "mm",
             "procfs",
             "machine",

@@ -8,7 +8,7 @@ use order9_report::stats::Direction;
 use order9_units::{Bytes, Pages};
 
 use crate::measures::{self, Measure, Unit};
-use crate::what_if::text::number;
+use crate::what_if::number;
 
 /// A measure that is to reach a value, or to be as good as it can be.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use super::answer::{Bound, Tried, Tuning};
 use super::choose::Outcome;
 use super::sensitivity::{Effect, Sensitivity};
 use crate::measures::Unit;
-use crate::what_if::text::{number, shown};
+use crate::what_if::{number, text::shown};
 
 /// Columns of the text.
 const WIDTH: usize = 98;

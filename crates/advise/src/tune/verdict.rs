@@ -4,7 +4,7 @@ use super::answer::{Bound, Change, Tried, Tuning};
 use super::choose::Outcome;
 use super::goal::Goal;
 use super::trials::words;
-use crate::what_if::text::number;
+use crate::what_if::number;
 
 /// The verdict, and whether it holds under every variant of the demand.
 pub(super) fn sentences(tuning: &Tuning, goal: &Goal) -> Vec<String> {

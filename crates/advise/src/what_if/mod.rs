@@ -10,9 +10,10 @@ use order9_lab::{Nobody, Plan};
 use order9_record::{Experiment, Run};
 use order9_report::stats::{Difference, Direction, Estimate, Finding};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use crate::measures::Unit;
+pub use text::number;
 
 use crate::demand::Demand;
 use crate::measures;
@@ -73,7 +74,7 @@ pub struct Changed {
 }
 
 /// Judgement on a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Better than now, beyond the spread of runs.

@@ -95,7 +95,8 @@ pub(crate) fn shown(estimate: Option<&Estimate>, unit: Unit) -> String {
 }
 
 /// A value in its unit.
-pub(crate) fn number(value: f64, unit: Unit) -> String {
+#[must_use]
+pub fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Percent => format!("{} %", decimal(value, 1)),
         Unit::Nanoseconds => duration(Nanos::new(value.round() as u64)),

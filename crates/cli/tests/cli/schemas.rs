@@ -63,6 +63,7 @@ fn listings_and_facts_keep_to_their_schemas() {
         hold_printed("snapshot info", "snapshot info {}", path);
         hold_printed("inspect", "inspect {}", path);
     }
+    hold_printed("snapshot anonymise", "snapshot anonymise {} {}.anonymous", &map);
     for (name, line) in [
         ("doc", "doc"),
         ("doc", "doc pageblock"),

@@ -8,7 +8,7 @@ use crate::alloc_error::AllocError;
 use crate::levels::NodeLevels;
 use crate::lru_list::LruList;
 use crate::migrate::DriverPageId;
-use crate::outlook::HugeOutlook;
+use crate::outlook::{GigabyteOutlook, HugeOutlook};
 use crate::page_view::BlockView;
 use crate::trace::Tracer;
 use crate::tunables::Tunables;
@@ -47,6 +47,12 @@ impl<T: Tracer> Mm<T> {
     #[must_use]
     pub fn huge_outlook(&self) -> HugeOutlook {
         self.pages.huge_outlook(&self.phys)
+    }
+
+    /// The outlook for pages of 1 GiB as it is now.
+    #[must_use]
+    pub fn gigabyte_outlook(&self) -> GigabyteOutlook {
+        self.phys.gigabyte_outlook()
     }
 
     /// The fast path: one walk against the low watermark.

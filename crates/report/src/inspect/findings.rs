@@ -18,6 +18,7 @@ pub(super) fn sections(inspection: &Inspection, page: &mut Page) {
     page.section("Drop, then compact", &dropping(&places, page));
     page.section("Lost blocks", &lost(total, page));
     page.section("Huge pages in use", &in_use(total, page));
+    page.section("Areas of 1 GiB", &gigabytes(&places, total, page));
 }
 
 /// Every block is in exactly one column.
@@ -178,4 +179,29 @@ fn in_use(total: &Findings, page: &Page) -> String {
         out.push_str(&page.note(&format!("{share} of {} of anonymous memory is huge.", size(huge.anon_total.bytes()))));
     }
     out
+}
+
+/// Every aligned area of 1 GiB is in exactly one column; gain is a part of clean.
+fn gigabytes(places: &[Place<'_>], total: &Findings, page: &Page) -> String {
+    if total.gigabytes.total == total.gigabytes.partial {
+        return String::new();
+    }
+    let mut table = Table::new(["zone", "all", "hugetlb", "free", "clean", "gain", "moves", "tainted", "part"]);
+    for place in places.iter().filter(|place| place.says(|findings| findings.gigabytes.total > 0)) {
+        let areas = &place.findings.gigabytes;
+        let counts = [areas.total, areas.hugetlb, areas.free, areas.clean, areas.recoverable, areas.moves.get()];
+        let row = counts.into_iter().chain([areas.tainted, areas.partial]).map(grouped);
+        table.row(std::iter::once(place.name.clone()).chain(row).collect());
+    }
+    let note = "clean: free and movable pages only, huge pages in use included; gain: clean areas that moving pages within the \
+                zone could free, by that many moves; tainted: with pages that stay; part: with a hole, or beside the end of a \
+                zone.";
+    let tainted = total.gigabytes.tainted_by.iter().filter(|few| few.areas > 0).map(|few| {
+        let blocks = if few.from == few.to { few.from.to_string() } else { format!("{} to {}", few.from, few.to) };
+        format!("{} by {blocks} of its 512 pageblocks", grouped(few.areas))
+    });
+    let tainted: Vec<_> = tainted.collect();
+    let by = if tainted.is_empty() { String::new() } else { format!(" Tainted: {}.", tainted.join(", ")) };
+    let table = table.without_empty_columns().render(page.canvas.width, page.canvas.colour);
+    table + &page.note(&format!("{note}{by}"))
 }

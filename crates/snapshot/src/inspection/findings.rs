@@ -6,6 +6,7 @@ use order9_units::{Nanos, Pages};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Gigabytes;
 use crate::classify::FrameClass;
 
 /// Findings about a zone, a node or the machine from the map of frames.
@@ -31,6 +32,8 @@ pub struct Findings {
     pub on_cpu_lists: OnCpuLists,
     /// Huge pages in use.
     pub huge_in_use: HugeInUse,
+    /// Areas of 1 GiB.
+    pub gigabytes: Gigabytes,
     /// Frames by class; the sum is the number of present frames.
     pub census: BTreeMap<FrameClass, Pages>,
     /// Movable frames in folios of more than one page: counted as if each page could move alone.

@@ -52,10 +52,14 @@ impl Counters {
             let share = (attempts > 0).then(|| succeeded as f64 / attempts as f64);
             Some(Rate { what, success_counter: success, succeeded, failed, share })
         };
-        let bears = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         Self {
             rates: ATTEMPTS.into_iter().filter_map(rate).collect(),
-            vmstat: vmstat.iter().filter(|(name, _)| bears(name)).map(|(name, &n)| (name.clone(), n)).collect(),
+            vmstat: vmstat.iter().filter(|(name, _)| shows_counter(name)).map(|(name, &n)| (name.clone(), n)).collect(),
         }
     }
+}
+
+/// Whether an inspection shows the counter of /proc/vmstat with this name.
+pub(crate) fn shows_counter(name: &str) -> bool {
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

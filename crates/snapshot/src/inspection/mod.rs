@@ -7,6 +7,7 @@
 mod build;
 mod findings;
 mod free;
+mod gigabytes;
 mod history;
 mod settings;
 mod tally;
@@ -20,8 +21,10 @@ use crate::prices::MovesOf;
 
 pub use findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, OnCpuLists, Recovery};
 pub use free::{AllocationView, FreeMemory, FreeOfType, OrderIndex, ProactiveNode, ProactiveZone};
+pub use gigabytes::{Gigabytes, TaintedBy};
+pub(crate) use history::shows_counter;
 pub use history::{Counters, Rate};
-pub use settings::Setting;
+pub use settings::{Setting, paths as setting_paths};
 
 /// Findings of a snapshot about huge pages.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

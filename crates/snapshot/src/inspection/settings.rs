@@ -50,6 +50,11 @@ const SETTINGS: [(&str, &str, Meaning); 22] = [
     ("/proc/sys/kernel", "numa_balancing", none),
 ];
 
+/// Linux paths of all settings that an inspection looks for, in its order.
+pub fn paths() -> impl Iterator<Item = String> {
+    SETTINGS.into_iter().map(|(directory, name, _)| format!("{directory}/{name}"))
+}
+
 /// The settings that the snapshot has.
 pub(super) fn of(snapshot: &Snapshot) -> Vec<Setting> {
     let read = |(directory, name, meaning): (&str, &str, Meaning)| {

@@ -2,6 +2,7 @@
 
 use order9_units::{Migratetype, Nanos, PAGEBLOCK_PAGES, Pages};
 
+use super::Gigabytes;
 use super::findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, OnCpuLists, Recovery};
 use crate::bounds::{Block, Zone};
 use crate::census::{BlockState, BlockSummary, ZoneCensus};
@@ -24,6 +25,7 @@ pub(super) struct Tally {
     if_drained: Recovery,
     on_cpu_lists: OnCpuLists,
     by_dropping: Drop,
+    gigabytes: Gigabytes,
     census: [u64; CLASSES],
     held: [u64; CLASSES],
     held_alone: [u64; CLASSES],
@@ -42,6 +44,7 @@ impl Tally {
             if_drained: Recovery::default(),
             on_cpu_lists: OnCpuLists::default(),
             by_dropping: Drop::default(),
+            gigabytes: Gigabytes::default(),
             census: [0; CLASSES],
             held: [0; CLASSES],
             held_alone: [0; CLASSES],
@@ -63,6 +66,7 @@ impl Tally {
         tally.in_linux = recovery_in_linux(bounds);
         tally.if_drained = drain_then_compact(zone, bounds.free_blocks());
         tally.by_dropping = drop_then_compact(zone, bounds.free_blocks());
+        tally.gigabytes = Gigabytes::of(zone);
         tally
     }
 
@@ -91,6 +95,7 @@ impl Tally {
         a.cache_dropped += b.cache_dropped;
         a.slab_freed += b.slab_freed;
         a.moves += b.moves;
+        self.gigabytes.add(&other.gigabytes);
         add_each(&mut self.costs, &other.costs);
         add_each(&mut self.census, &other.census);
         add_each(&mut self.held, &other.held);
@@ -123,6 +128,7 @@ impl Tally {
             lost: self.losses(),
             on_cpu_lists: self.on_cpu_lists,
             huge_in_use: self.huge_in_use(),
+            gigabytes: self.gigabytes.priced(prices),
             census: FrameClass::ALL
                 .into_iter()
                 .filter(|class| class.is_present() && self.census[class.index()] > 0)
