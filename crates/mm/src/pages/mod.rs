@@ -75,6 +75,8 @@ pub struct UsedPages {
     shrinkers: Vec<Shrinker>,
     /// Pins beyond the first, by frame.
     more_pins: BTreeMap<u32, u32>,
+    /// Spaces of processes that a machine starts with, by number, and where their pages lie that are not locked.
+    pub(crate) inherited: Vec<(SpaceId, VpnRange)>,
 }
 
 impl UsedPages {
@@ -97,6 +99,7 @@ impl UsedPages {
             fs: None,
             shrinkers: Vec::new(),
             more_pins: BTreeMap::new(),
+            inherited: Vec::new(),
         }
     }
 
