@@ -77,7 +77,10 @@ fn head(line: &str) -> Option<MappedRange> {
     let (start, end) = word().split_once('-')?;
     let address = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = (address(start)?, address(end)?);
-    (0..4).for_each(|_| drop(word()));
+    // Rights, offset, device and inode.
+    for _ in 0..4 {
+        word();
+    }
     (start < end).then(|| MappedRange { start, end, name: rest.trim().to_owned(), ..MappedRange::default() })
 }
 
