@@ -12,20 +12,21 @@ mod processes;
 mod sparse;
 
 use std::io;
-use std::time::{Duration, Instant};
 
 use order9_snapshot::owners::{MappedFile, OWNERS_MAX, OwnerMap, OwnerMapBuilder, Owners, User};
-use order9_units::Pages;
+use order9_units::{Nanos, Pages};
 
 use crate::smaps::MappedRange;
+use crate::stopwatch::Stopwatch;
 use cgroups::CgroupWords;
 use pagemap::{Entry, PageMap};
 use sparse::Sparse;
 
 /// Most processes that are looked at.
 const PROCESSES_MAX: usize = 64;
-/// Time after which no other process is looked at.
-const TIME_MAX: Duration = Duration::from_secs(2);
+/// CPU time, and time on a host that is busy, after which no other process is looked at.
+const CPU_MAX: Nanos = Nanos::new(2_000_000_000);
+const WALL_MAX: Nanos = Nanos::new(20_000_000_000);
 /// Mapping names of pages that all processes have in common.
 const COMMON: [&str; 3] = ["[vvar]", "[vvar_vclock]", "[vdso]"];
 /// Beginnings of the names of files that go when the last process that maps them ends.
@@ -49,33 +50,40 @@ struct Look {
     owners: Owners,
     /// Place of the user of each frame.
     taken: Sparse,
-    until: Instant,
+    watch: Stopwatch,
 }
 
 impl Look {
     fn new(frames: Pages) -> Self {
-        Self { owners: Owners::default(), taken: Sparse::new(frames), until: Instant::now() + TIME_MAX }
+        Self { owners: Owners::default(), taken: Sparse::new(frames), watch: Stopwatch::start() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.watch.cpu() >= CPU_MAX || self.watch.wall() >= WALL_MAX
     }
 
     /// Looks at the largest processes, one after the other.
     fn processes(&mut self) -> Result<(), String> {
         let all = processes::by_size();
-        let mut looked = 0;
+        let (mut looked, mut denied, mut gone) = (0, 0, 0);
         for pid in all.iter().take(PROCESSES_MAX).copied() {
-            if Instant::now() >= self.until {
+            if self.is_over() {
                 break;
             }
             match self.process(pid) {
                 Ok(()) => looked += 1,
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    return Err("needs root (CAP_SYS_ADMIN and CAP_SYS_PTRACE)".to_owned());
-                }
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied += 1,
                 // The process has ended, and needs no look any more.
-                Err(_) => {}
+                Err(_) => gone += 1,
             }
         }
-        if looked < all.len() {
-            self.owners.notes.push(format!("owners: the {looked} largest of {} processes were looked at", all.len()));
+        if looked == 0 && denied > 0 {
+            return Err("needs root (CAP_SYS_ADMIN and CAP_SYS_PTRACE)".to_owned());
+        }
+        let refused = if denied > 0 { format!(", {denied} may not be") } else { String::new() };
+        if looked + gone < all.len() {
+            let all = all.len();
+            self.owners.notes.push(format!("the {looked} largest of {all} processes were looked at{refused}"));
         }
         Ok(())
     }
@@ -86,7 +94,7 @@ impl Look {
         let id = self.owners.users.len();
         self.owners.users.push(User::Process(process));
         for range in ranges.iter().filter(|range| range.resident.get() > 0 && !COMMON.contains(&range.name.as_str())) {
-            if Instant::now() >= self.until {
+            if self.is_over() {
                 break;
             }
             let file = self.file(range, pid);

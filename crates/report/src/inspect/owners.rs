@@ -8,6 +8,8 @@ use crate::table::Table;
 
 /// Owners of each kind that are shown.
 const SHOWN: usize = 10;
+/// Columns of a name.
+const NAME_WIDTH: usize = 36;
 
 /// Adds a section with processes and files, control groups, and users in the kernel.
 pub(super) fn sections(owners: &Holdings, page: &mut Page) {
@@ -17,8 +19,8 @@ pub(super) fn sections(owners: &Holdings, page: &mut Page) {
         rows.into_iter().for_each(|row| table.row(row));
         if table.is_empty() { String::new() } else { table.without_empty_columns().render(width, colour) + "\n" }
     };
-    let users = owners.users.iter().take(SHOWN).map(|of| row(of.owner.to_string(), of)).collect();
-    let cgroups = owners.cgroups.iter().take(SHOWN).map(|of| row(of.owner.clone(), of)).collect();
+    let users = owners.users.iter().take(SHOWN).map(|of| row(ending(&of.owner.to_string()), of)).collect();
+    let cgroups = owners.cgroups.iter().take(SHOWN).map(|of| row(ending(&of.owner), of)).collect();
     let mut kernel = Table::new(["in the kernel", "memory", "kind"]);
     for of in owners.kernel.iter().take(SHOWN) {
         let kind = match of.kind {
@@ -38,6 +40,25 @@ pub(super) fn sections(owners: &Holdings, page: &mut Page) {
     page.section("Who holds memory", &text);
 }
 
+/// The end of a name, which tells paths apart.
+fn ending(name: &str) -> String {
+    let length = name.chars().count();
+    let skipped = length.saturating_sub(NAME_WIDTH);
+    if skipped == 0 { name.to_owned() } else { format!("…{}", name.chars().skip(skipped + 1).collect::<String>()) }
+}
+
 fn row<T>(name: String, of: &Held<T>) -> Vec<String> {
     vec![name, size(of.pages.bytes()), grouped(of.pageblocks), grouped(of.alone), grouped(of.stays)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_their_ends() {
+        assert_eq!(ending("/usr/bin/java"), "/usr/bin/java");
+        let long = format!("/usr/lib/{}/libjvm.so", "x".repeat(90));
+        assert_eq!((ending(&long).chars().count(), ending(&long).ends_with("/libjvm.so")), (NAME_WIDTH, true));
+    }
 }
