@@ -42,11 +42,8 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
 
 /// The advice as a page: all remedies in a table that can be sorted, the owners, the map of the copy, and the text.
 fn page(trial: &Trial, advice: &Advice) -> Page {
-    let mut page = Page {
-        title: format!("What would help {}", trial.name),
-        subtitle: advice.sentence.clone(),
-        ..Page::default()
-    };
+    let mut page =
+        Page { title: format!("What would help {}", trial.name), subtitle: advice.sentence.clone(), ..Page::default() };
     let text = advice.to_text();
     let tables = Tables { verdicts: Vec::new(), tables: advice.grids(), text: text.clone() };
     let mut maps = Maps::new();

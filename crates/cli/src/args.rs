@@ -24,7 +24,7 @@ mod run;
 mod schema;
 mod shells;
 
-pub(crate) use advise::{CollapseArgs, AdviseArgs, AskArgs, DemandArgs, TrialArgs, TuneArgs, WhatIfArgs, YesNo};
+pub(crate) use advise::{AdviseArgs, AskArgs, CollapseArgs, DemandArgs, TrialArgs, TuneArgs, WhatIfArgs, YesNo};
 pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;

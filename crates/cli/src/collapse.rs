@@ -128,7 +128,8 @@ mod tests {
             is_advised,
             ..MappedRange::default()
         };
-        let starts = |ranges: Vec<MappedRange>| worth_it(ranges).iter().map(|range| range.start >> 30).collect::<Vec<_>>();
+        let starts =
+            |ranges: Vec<MappedRange>| worth_it(ranges).iter().map(|range| range.start >> 30).collect::<Vec<_>>();
         assert_eq!(starts(vec![range(1, 4, false), range(2, 8, false), range(3, 1, true)]), [2, 1]);
         assert_eq!(starts(vec![range(1, 4, false), range(2, 8, false), range(3, 2, true)]), [3]);
     }

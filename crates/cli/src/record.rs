@@ -114,7 +114,8 @@ fn profile(run: &Run, snapshots: &[ExtraFile]) -> String {
 
 /// Share of the recording, in percent, in which some task waited for memory, and all of them.
 fn pressure(run: &Run) -> Option<[f64; 2]> {
-    let (_, monitor) = run.traces.monitors.iter().map(|of| (&of.name, of)).find(|(name, _)| *name == "proc-pressure-memory")?;
+    let (_, monitor) =
+        run.traces.monitors.iter().map(|of| (&of.name, of)).find(|(name, _)| *name == "proc-pressure-memory")?;
     let total = |text: &str, kind: &str| -> Option<f64> {
         text.lines().find(|line| line.starts_with(kind))?.split_once("total=")?.1.trim().parse().ok()
     };
@@ -138,7 +139,10 @@ fn processes(before: &Owners, after: &Owners) -> Vec<String> {
         };
         let huge = percent(process.anon_huge.get(), process.anonymous.get().max(1));
         let Process { command, pid, cgroup, .. } = process;
-        format!("{command} ({pid}) {} ({change}), {huge} of its private memory huge, {cgroup}", size(process.resident.bytes()))
+        format!(
+            "{command} ({pid}) {} ({change}), {huge} of its private memory huge, {cgroup}",
+            size(process.resident.bytes())
+        )
     };
     largest.iter().take(NAMED).map(line).collect()
 }

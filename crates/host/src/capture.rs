@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use order9_snapshot::{Snapshot, Source, ZoneInfo};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, ZoneKind};
 
+use crate::owners::owners;
 use crate::parse::pagetypeinfo::ZoneTypes;
 use crate::parse::{buddyinfo, cmdline, counters, iomem, pagetypeinfo, pressure, release, uptime, zoneinfo};
 use crate::source::{COUNTERS_MAX, Files, LINE_MAX, TABLE_MAX};
 use crate::stopwatch::Stopwatch;
-use crate::owners::owners;
 use crate::{Progress, Root, frames, settings, topology};
 
 /// Why there is no snapshot at all.

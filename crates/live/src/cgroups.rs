@@ -62,8 +62,11 @@ mod tests {
         }
         let found = files(&root);
         fs::remove_dir_all(&root).expect("it is there");
-        let ends: Vec<bool> =
-            ["large/inner/memory.stat", "small/memory.stat"].iter().zip(&found).map(|(end, path)| path.ends_with(end)).collect();
+        let ends: Vec<bool> = ["large/inner/memory.stat", "small/memory.stat"]
+            .iter()
+            .zip(&found)
+            .map(|(end, path)| path.ends_with(end))
+            .collect();
         assert_eq!((ends, found.len()), (vec![true, true], 2));
     }
 }

@@ -34,7 +34,8 @@ impl Witness for Here<'_> {
 
     fn snapshot(&mut self, name: &str) {
         let mut content = Vec::new();
-        let captured = capture(&Root::live(), Options { owners: self.owners, ..Options::default() }).map_err(|error| error.to_string());
+        let captured = capture(&Root::live(), Options { owners: self.owners, ..Options::default() })
+            .map_err(|error| error.to_string());
         let written = captured.and_then(|map| format::write(&map, &mut content).map_err(|error| error.to_string()));
         match written {
             Ok(()) => {

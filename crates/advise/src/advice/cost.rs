@@ -214,7 +214,14 @@ mod tests {
         let (now, then) = (run(400, 200.0, &counters), run(700, 100.0, &[]));
         let rates = Rates::new(&[&now], Nanos::new(10_000), Nanos::new(8));
         let case = Case::of(&[&now], rates, 0.0);
-        let costs = Costs { faults_ns: 400.0, use_ns: 10_000.0, daemons_ns: 300.0, requests_ns: 50.0, reread_ns: 96.0, holder_ns: 0.0 };
+        let costs = Costs {
+            faults_ns: 400.0,
+            use_ns: 10_000.0,
+            daemons_ns: 300.0,
+            requests_ns: 50.0,
+            reread_ns: 96.0,
+            holder_ns: 0.0,
+        };
         assert_eq!(case.costs, costs, "10 pages of cache and 2 of swap at 8 ns; slab grew");
         assert_eq!(case.cost_ns.mean(), 10_846.0);
         let case = Case::of(&[&then], rates, 0.0);

@@ -116,7 +116,12 @@ impl Remedy {
              wrote take memory then",
             target.name()
         );
-        Self { name: format!("collapse {}", target.name()), risks: vec![risk], collapse: Some(target), ..Self::nothing() }
+        Self {
+            name: format!("collapse {}", target.name()),
+            risks: vec![risk],
+            collapse: Some(target),
+            ..Self::nothing()
+        }
     }
 
     /// A process started anew.

@@ -65,7 +65,6 @@ fn cgroup(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -280,7 +280,11 @@ fn block_types(snapshot: &Snapshot) -> Result<(), StructureError> {
 fn owners(snapshot: &Snapshot) -> Result<(), StructureError> {
     let Some(Owners { users, cgroups, map, .. }) = &snapshot.owners else { return Ok(()) };
     let names = users.len().max(cgroups.len());
-    if names <= OWNERS_MAX && map.fits(users.len(), cgroups.len()) { Ok(()) } else { Err(StructureError::Owners(names)) }
+    if names <= OWNERS_MAX && map.fits(users.len(), cgroups.len()) {
+        Ok(())
+    } else {
+        Err(StructureError::Owners(names))
+    }
 }
 
 fn name(zone: &ZoneInfo) -> ZoneName {

@@ -59,8 +59,11 @@ impl Holdings {
                     Extent::Free { start, order } => (FrameClass::Free, PfnRange::of(start, order.pages())),
                     Extent::Compound { class, range } | Extent::Frames { class, range } => (class, range),
                 };
-                if matches!(class.mobility(), Mobility::Movable | Mobility::Immovable) && class != FrameClass::Reserved {
-                    range.iter().for_each(|pfn| count.frame(pfn, class, (pfn - first).get() / PAGEBLOCK_PAGES.get(), state));
+                if matches!(class.mobility(), Mobility::Movable | Mobility::Immovable) && class != FrameClass::Reserved
+                {
+                    range
+                        .iter()
+                        .for_each(|pfn| count.frame(pfn, class, (pfn - first).get() / PAGEBLOCK_PAGES.get(), state));
                 }
             });
             count.close();
@@ -216,7 +219,8 @@ mod tests {
         let snapshot = snapshot();
         let census = Census::of(&snapshot).expect("a map");
         let held = Holdings::of(&snapshot, &census).expect("it fits").expect("owners");
-        let anon: Pages = census.zones.iter().map(|zone| zone.frames(FrameClass::Anon) + zone.frames(FrameClass::AnonHuge)).sum();
+        let anon: Pages =
+            census.zones.iter().map(|zone| zone.frames(FrameClass::Anon) + zone.frames(FrameClass::AnonHuge)).sum();
         assert_eq!(held.users.iter().map(|of| of.pages).sum::<Pages>(), anon);
         assert_eq!(held.cgroups[0].pages, anon);
         assert!(held.cgroups[0].alone >= held.users[0].alone, "both together are alone in more");
@@ -233,9 +237,13 @@ mod tests {
         let without = snapshot.without_process(one.id, &census);
         let after = Census::of(&without).expect("a map");
         assert_eq!(free(&after), free(&census) + one.pages);
-        let huge = |census: &Census| census.zones.iter().flat_map(|zone| &zone.blocks).filter(|block| block.state() == BlockState::Free).count() as u64;
+        let huge = |census: &Census| {
+            census.zones.iter().flat_map(|zone| &zone.blocks).filter(|block| block.state() == BlockState::Free).count()
+                as u64
+        };
         assert_eq!(huge(&after), huge(&census) + one.alone);
-        let types = |census: &Census| census.zones.iter().map(|zone| zone.types.clone()).collect::<Vec<Vec<Migratetype>>>();
+        let types =
+            |census: &Census| census.zones.iter().map(|zone| zone.types.clone()).collect::<Vec<Vec<Migratetype>>>();
         assert_eq!(types(&after), types(&census), "types of pageblocks stay");
     }
 }

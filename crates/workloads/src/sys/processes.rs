@@ -41,12 +41,7 @@ pub trait Processes: Sized {
 
     /// Starts a process that runs `body` and has the private memory of the process with this number which memory in use belonged to at
     /// the start; `body` gets the part that is in base pages and not locked. `ESRCH` where there is none, `ENOSYS` on a real kernel.
-    fn adopt<B, F>(
-        &self,
-        holder: u64,
-        name: &str,
-        body: B,
-    ) -> impl Future<Output = Result<Self::Child, Stop>>
+    fn adopt<B, F>(&self, holder: u64, name: &str, body: B) -> impl Future<Output = Result<Self::Child, Stop>>
     where
         B: FnOnce(Self, Area) -> F + Send + 'static,
         F: Future<Output = Result<(), Stop>> + 'static;
