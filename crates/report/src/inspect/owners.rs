@@ -1,4 +1,4 @@
-//! Who holds memory, by name.
+//! Owners of memory, by name: processes and mapped files, control groups, users in the kernel.
 
 use order9_snapshot::owners::{Held, Holdings, KernelUseKind};
 
