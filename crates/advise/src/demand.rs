@@ -29,6 +29,11 @@ impl Demand {
         Ok(scenario)
     }
 
+    /// Whether the parameter of this name was chosen, or is one of the defaults.
+    pub(crate) fn chooses(&self, key: &str) -> bool {
+        self.chosen().any(|chosen| chosen.split('=').next() == Some(key))
+    }
+
     /// The demand with parameters that another question has by default, where it is the usual program and nobody replaces them.
     #[must_use]
     pub fn with_defaults(mut self, defaults: &[&str]) -> Self {

@@ -25,7 +25,7 @@ mod run;
 mod schema;
 mod shells;
 
-pub(crate) use advise::{AdviseArgs, AskArgs, DemandArgs, TrialArgs, TuneArgs, WhatIfArgs, YesNo};
+pub(crate) use advise::{AdviseArgs, AskArgs, CollapseArgs, DemandArgs, TrialArgs, TuneArgs, WhatIfArgs, YesNo};
 pub(crate) use apply::{ApplyArgs, UndoArgs};
 pub(crate) use bench::{BenchArgs, CalibrateArgs, DiskFormat, FidelityArgs, KernelArgs, ValidateArgs};
 pub(crate) use doc::DocArgs;
@@ -71,6 +71,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),
     Undo(UndoArgs),
+    Collapse(CollapseArgs),
     Guard(Box<GuardArgs>),
     Record(RecordArgs),
     Validate(Box<ValidateArgs>),
@@ -134,6 +135,9 @@ pub(crate) struct InspectArgs {
     /// Do not measure what memory work costs on this host (half a second at most).
     #[arg(long)]
     pub(crate) no_calibrate: bool,
+    /// Also look who holds memory on this host: the largest processes, files that they map, control groups, users in the kernel.
+    #[arg(long, conflicts_with_all = ["snapshot", "root", "watch"])]
+    pub(crate) owners: bool,
     /// Show only this node.
     #[arg(long, value_name = "N")]
     pub(crate) node: Option<u16>,
@@ -160,6 +164,10 @@ pub(crate) struct CaptureArgs {
     /// Keep the kernel's release whole; what its builders added to it may name them.
     #[arg(long)]
     pub(crate) full_release: bool,
+    /// Keep who holds memory, by name: the largest processes, files that they map, control groups, users in the kernel. These names are
+    /// private data.
+    #[arg(long, conflicts_with = "root")]
+    pub(crate) owners: bool,
     /// Do not measure what memory work costs on this host (half a second at most).
     #[arg(long)]
     pub(crate) no_calibrate: bool,

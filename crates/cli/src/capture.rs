@@ -13,7 +13,7 @@ use crate::target::Target;
 /// Captures into a file and prints what that cost and what is missing.
 pub(crate) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     let target = Target::new(&args.output, false)?;
-    let wish = Wish { full_release: args.full_release, prices: !args.no_calibrate };
+    let wish = Wish { full_release: args.full_release, prices: !args.no_calibrate, owners: args.owners };
     let snapshot = source::capture(args.root.as_deref(), wish)?;
     let facts = Facts::new(&snapshot, save(&snapshot, &target)?);
     let name = order9_escape::path(target.name());

@@ -46,7 +46,10 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
     let mut timing = Timing::start();
     let snapshot = match &args.snapshot {
         Some(file) => source::read(file)?.0,
-        None => source::capture(args.root.as_deref(), Wish { prices: !args.no_calibrate, ..Wish::default() })?,
+        None => source::capture(
+            args.root.as_deref(),
+            Wish { prices: !args.no_calibrate, owners: args.owners, ..Wish::default() },
+        )?,
     };
     timing.phase(if args.snapshot.is_some() { "read the file" } else { "capture" });
     let view = View::of(&snapshot, args.node)?;

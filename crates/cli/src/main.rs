@@ -14,6 +14,7 @@ mod ask;
 mod bench;
 mod calibrate;
 mod capture;
+mod collapse;
 mod compare;
 mod completions;
 mod doc;
@@ -101,6 +102,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(&args),
         Command::Apply(args) => apply::apply(&args),
         Command::Undo(args) => apply::undo(&args),
+        Command::Collapse(args) => collapse::run(&args),
         Command::Guard(args) => guard::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Validate(args) => validate::run(&args),

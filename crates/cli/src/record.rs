@@ -10,9 +10,11 @@ use std::time::Duration;
 use order9_lab::live_inputs;
 use order9_lab::scenario::{LivePlan, recorded_plan};
 use order9_live::{Facts, Recorder, read_facts};
-use order9_record::{Existing, Experiment, Run, Target};
+use order9_record::{Existing, Experiment, ExtraFile, Run, Target};
 use order9_referee::{RECORDED_SEED, Recording, check_view, record};
-use order9_report::number::grouped;
+use order9_report::number::{decimal, grouped, percent, size};
+use order9_snapshot::format;
+use order9_snapshot::owners::{Owners, Process};
 use order9_units::Nanos;
 use order9_workloads::Workload;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -46,9 +48,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<(), Failure> {
     let title = format!("live-{}", facts.kernel);
     let every = every.unwrap_or(EVERY);
     let time = time.map(|time| Duration::from_nanos(time.get()));
-    let recorder = Recorder { every, events: &args.events, time, interrupted: &interrupted };
+    let recorder = Recorder { every, events: &args.events, cgroups: args.owners, time, interrupted: &interrupted };
     let Recording { run, snapshots, .. } = record(&recorder, child(args), &title, &meaning).map_err(usage)?;
-    let lines = summary(&run);
+    let lines = summary(&run) + &profile(&run, &snapshots);
     let experiment = experiment(run, &facts, &title, every)?;
     let results = Results::of_live(Workload::Trace, &experiment, &[&title], Layout::default());
     let files = [results.files().as_slice(), &snapshots].concat();
@@ -88,6 +90,61 @@ fn experiment(run: Run, facts: &Facts, title: &str, every: Nanos) -> Result<Expe
     let bare = || LivePlan { chosen: BTreeMap::new(), ..plan.clone() }.parameters(&of_host);
     let parameters = plan.parameters(&of_host).or_else(|_| bare()).map_err(usage)?;
     Ok(Experiment::new(live_inputs(&plan, &parameters, machine("live", facts), &[title]), vec![run]))
+}
+
+/// Pressure and owners in a few lines, and what the recording does not know.
+fn profile(run: &Run, snapshots: &[ExtraFile]) -> String {
+    let mut lines = Vec::new();
+    lines.extend(pressure(run).map(|[some, full]| {
+        let shown = |share: f64| decimal(share, if share < 10.0 { 2 } else { 0 });
+        format!("a task waited for memory in {} % of the time, all of them in {} %", shown(some), shown(full))
+    }));
+    let read = |file: &ExtraFile| format::read(file.content.as_slice()).ok()?.owners;
+    let owners: Vec<Owners> = snapshots.iter().filter_map(read).collect();
+    if let [before, .., after] = owners.as_slice() {
+        lines.extend(processes(before, after).into_iter().map(|line| format!("holds memory: {line}")));
+    }
+    let of_names = if owners.is_empty() { "who holds memory (--owners tells), " } else { "" };
+    lines.push(format!(
+        "not known: {of_names}which page was whose in between, how long it lived, how memory was used, and whoever came and went \
+         between two readings"
+    ));
+    lines.iter().map(|line| format!("order9: {line}\n")).collect()
+}
+
+/// Share of the recording, in percent, in which some task waited for memory, and all of them.
+fn pressure(run: &Run) -> Option<[f64; 2]> {
+    let (_, monitor) =
+        run.traces.monitors.iter().map(|of| (&of.name, of)).find(|(name, _)| *name == "proc-pressure-memory")?;
+    let total = |text: &str, kind: &str| -> Option<f64> {
+        text.lines().find(|line| line.starts_with(kind))?.split_once("total=")?.1.trim().parse().ok()
+    };
+    let (first, last) = (monitor.readings.first()?, monitor.readings.last()?);
+    let elapsed = last.at.get().saturating_sub(first.at.get()) as f64 / 1e3;
+    let share = |kind: &str| Some(100.0 * (total(&last.content, kind)? - total(&first.content, kind)?) / elapsed);
+    (elapsed > 0.0).then(|| Some([share("some")?, share("full")?])).flatten()
+}
+
+/// The largest processes at the end, a line for each, with what they had at the begin.
+fn processes(before: &Owners, after: &Owners) -> Vec<String> {
+    const NAMED: usize = 5;
+    let mut largest: Vec<&Process> = after.processes().map(|(_, process)| process).collect();
+    largest.sort_by_key(|process| std::cmp::Reverse(process.resident));
+    let line = |process: &&Process| {
+        let earlier = before.processes().find(|(_, of)| of.pid == process.pid).map(|(_, of)| of.resident);
+        let change = match earlier {
+            None => "new".to_owned(),
+            Some(earlier) if earlier > process.resident => format!("-{}", size((earlier - process.resident).bytes())),
+            Some(earlier) => format!("+{}", size((process.resident - earlier).bytes())),
+        };
+        let huge = percent(process.anon_huge.get(), process.anonymous.get().max(1));
+        let Process { command, pid, cgroup, .. } = process;
+        format!(
+            "{command} ({pid}) {} ({change}), {huge} of its private memory huge, {cgroup}",
+            size(process.resident.bytes())
+        )
+    };
+    largest.iter().take(NAMED).map(line).collect()
 }
 
 /// A few lines about what was recorded.

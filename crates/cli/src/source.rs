@@ -18,6 +18,8 @@ pub(crate) struct Wish {
     pub(crate) full_release: bool,
     /// Whether prices of memory work are measured on the host.
     pub(crate) prices: bool,
+    /// Whether owners of memory are looked for.
+    pub(crate) owners: bool,
 }
 
 /// Reads the snapshot file at `path`, or the one on standard input for `-`, and says how long it is.
@@ -77,7 +79,10 @@ fn capture_from(root: &Root, wish: Wish, bar: &ProgressBar) -> Result<Snapshot, 
         }
         bar.set_position(progress.done.get());
     };
-    let captured = order9_host::capture(root, Options { progress: Some(&mut report), full_release: wish.full_release });
+    let captured = order9_host::capture(
+        root,
+        Options { progress: Some(&mut report), full_release: wish.full_release, owners: wish.owners },
+    );
     bar.finish_and_clear();
     let mut snapshot = captured.map_err(|error| Failure::Usage(error.to_string()))?;
     // Not before: it takes memory, and the map should be as it was.

@@ -17,9 +17,14 @@ use crate::source::{self, Wish};
 
 /// The copy, with the kernel and the prices that were asked for.
 pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, Failure> {
+    trial_of(args, capture, Wish { full_release: true, prices: true, owners: false })
+}
+
+/// As [`trial`], with more of this host's state.
+pub(crate) fn trial_of(args: &TrialArgs, capture: Option<&Path>, wish: Wish) -> Result<Trial, Failure> {
     let (name, snapshot) = match capture {
         Some(file) => (order9_escape::path(file), source::read(file)?.0),
-        None => ("this host".to_owned(), this_host()?),
+        None => ("this host".to_owned(), this_host(wish)?),
     };
     Ok(Trial {
         name,
@@ -48,8 +53,8 @@ pub(crate) fn demand_of(program: &str, mut parameters: Vec<String>) -> Result<De
 }
 
 /// This host's memory now, its map included.
-fn this_host() -> Result<Snapshot, Failure> {
-    let snapshot = source::capture(None, Wish { full_release: true, prices: true })?;
+fn this_host(wish: Wish) -> Result<Snapshot, Failure> {
+    let snapshot = source::capture(None, wish)?;
     if snapshot.frames.is_some() {
         return Ok(snapshot);
     }

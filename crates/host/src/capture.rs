@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use order9_snapshot::{Snapshot, Source, ZoneInfo};
 use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, ZoneKind};
 
+use crate::owners::owners;
 use crate::parse::pagetypeinfo::ZoneTypes;
 use crate::parse::{buddyinfo, cmdline, counters, iomem, pagetypeinfo, pressure, release, uptime, zoneinfo};
 use crate::source::{COUNTERS_MAX, Files, LINE_MAX, TABLE_MAX};
@@ -43,6 +44,8 @@ pub struct Options<'a> {
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
     /// Whether the kernel's release is kept with what its builders added to it, which may name them.
     pub full_release: bool,
+    /// Whether owners of memory are looked for, with their names: processes, control groups, files.
+    pub owners: bool,
 }
 
 /// Reads a host's memory. Reads every file once (/proc/zoneinfo of a live host a second time, to see how far memory moved
@@ -117,12 +120,28 @@ fn read_memory(files: &mut Files<'_>, snapshot: &mut Snapshot, options: Options<
         snapshot.cost.inconsistent = frames.inconsistent;
         snapshot.frames = Some(frames.map);
     }
+    if options.owners {
+        read_owners(files, snapshot);
+    }
     if files.root().is_live()
         && let Some(after) = files.parse(ZONEINFO, TABLE_MAX, zoneinfo::parse)?
     {
         snapshot.cost.free_drift = free_drift(&snapshot.zones, &after.zones);
     }
     Ok(())
+}
+
+/// Looks for owners right after the map was read, to which they belong.
+fn read_owners(files: &mut Files<'_>, snapshot: &mut Snapshot) {
+    let found = match &snapshot.frames {
+        _ if !files.root().is_live() => Err("copies of files do not tell, a running host does".to_owned()),
+        None => Err("the map of frames could not be read".to_owned()),
+        Some(frames) => owners(frames.len()),
+    };
+    match found {
+        Ok(owners) => snapshot.owners = Some(owners),
+        Err(reason) => files.miss("owners of memory", reason),
+    }
 }
 
 /// Adds what /proc/buddyinfo and /proc/pagetypeinfo say to the zones.

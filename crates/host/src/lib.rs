@@ -2,8 +2,8 @@
 //! [`Snapshot`](order9_snapshot::Snapshot).
 //!
 //! [`capture`] reads every file once, /proc/kpageflags and /proc/kpagecount side by side, and writes nothing. What it
-//! cannot read it names in `Snapshot::missing` with the permission or kernel option that is needed. It never looks at
-//! processes: no file below /proc/PID, no names, no command lines but the kernel's own, of which it keeps a fixed list of
+//! cannot read it names in `Snapshot::missing` with the permission or kernel option that is needed. Unless owners are asked for it
+//! never looks at processes: no file below /proc/PID, no names. It keeps no command line but the kernel's own, and of that a fixed list of
 //! memory parameters.
 //!
 //! # Copies may come from anyone
@@ -41,9 +41,11 @@ mod consistency;
 mod form;
 mod frames;
 mod memory;
+mod owners;
 mod parse;
 mod root;
 mod settings;
+pub mod smaps;
 mod source;
 mod stopwatch;
 mod topology;

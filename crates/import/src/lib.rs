@@ -3,8 +3,8 @@
 //! Every frame ends in exactly one state: holes and offline memory stay outside, deferred memory waits until it is needed, reserved
 //! frames stay reserved, free blocks are rebuilt with their orders, compound pages of the kernel and huge pages become allocations
 //! of their order, and all else single frames. Pages of programs and files are on the LRU lists that their flags name, and
-//! reclaim can have them: the private ones belong to a space without process, which no OOM killer sees, those of files to the
-//! disk. As many frames of unknown use as the kernel has free pages on per-CPU lists are free there; the others are treated as
+//! reclaim can have them: the private ones belong to a space without process, which no OOM killer sees, one for each process where the
+//! snapshot names owners, those of files to the disk. As many frames of unknown use as the kernel has free pages on per-CPU lists are free there; the others are treated as
 //! immovable and counted in the [`Report`].
 //! The snapshot crate does not know the engine and the engine does not know snapshots; this crate is where they meet.
 #![forbid(unsafe_code)]
@@ -21,11 +21,12 @@ use pools::PoolPage;
 pub use settings::{SettingsReport, Taken, Untaken, value_shown};
 
 use order9_mm::policy::Policy;
-use order9_mm::{BuildError, Contents, Mm, MmBuilder, Zone};
+use order9_mm::{BuildError, Contents, Mm, MmBuilder, UserPage, UserPageUse, Zone};
 use order9_procfs::sysctl::SettingError;
 use order9_snapshot::buddy::free_blocks;
 use order9_snapshot::census::{Census, ZoneCensus};
 use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
+use order9_snapshot::owners::Owners;
 use order9_snapshot::{FrameMap, Snapshot, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, ZoneKind};
 
@@ -110,7 +111,7 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     let mut builder = MmBuilder::new(&spec, policy)?;
     // First of all, since pages of programs make use of them.
     tables.into_iter().flat_map(|range| range.iter()).try_for_each(|pfn| builder.page_table(pfn))?;
-    let mut import = Import { builder, map, disk, pools: Vec::new() };
+    let mut import = Import { builder, map, owners: snapshot.owners.as_ref(), disk, pools: Vec::new() };
     for (at, zone) in census.zones.iter().enumerate() {
         import.set_types(zone)?;
         let lists = CpuLists::of(zone, &layout.zones()[at].info().pcp);
@@ -132,6 +133,7 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
 struct Import<'a> {
     builder: MmBuilder,
     map: &'a FrameMap,
+    owners: Option<&'a Owners>,
     disk: Disk,
     pools: Vec<PoolPage>,
 }
@@ -173,14 +175,14 @@ impl Import<'_> {
             Extent::Compound { class, range } => match pages::user_page(class, self.disk) {
                 Some(page) => {
                     let of = pages::use_of(self.flags(range.start));
-                    range.iter().try_for_each(|pfn| self.builder.user_page(pfn, page, of))
+                    range.iter().try_for_each(|pfn| self.user_page(pfn, page, of))
                 }
                 None => free_blocks(range)
                     .try_for_each(|(pfn, order)| self.builder.allocate(pfn, order, contents(class, pfn, zone))),
             },
             Extent::Frames { class, range } => {
                 range.iter().try_for_each(|pfn| match pages::user_page(class, self.disk) {
-                    Some(page) => self.builder.user_page(pfn, page, pages::use_of(self.flags(pfn))),
+                    Some(page) => self.user_page(pfn, page, pages::use_of(self.flags(pfn))),
                     None => match lists.take(class, block_of(pfn, zone)) {
                         Some(cpu) => self.builder.free_to_pcp(pfn, cpu),
                         None => self.builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)),
@@ -188,6 +190,15 @@ impl Import<'_> {
                 })
             }
         }
+    }
+
+    /// Gives a page to the process that holds it, where one is known.
+    fn user_page(&mut self, pfn: Pfn, page: UserPage, of: UserPageUse) -> Result<(), BuildError> {
+        let holder = self.owners.and_then(|owners| {
+            let user = owners.map.user(pfn)?;
+            owners.users[user].process().map(|_| user)
+        });
+        self.builder.page_of_holder(pfn, page, of, holder)
     }
 
     fn flags(&self, pfn: Pfn) -> u64 {

@@ -99,6 +99,8 @@ pub(crate) fn write(snapshot: &Snapshot, mm: &mut Mm) -> Result<SettingsReport, 
                 report.not_in_policy.extend(is_unusual(setting, &value).then(untaken));
                 write_without_sizes(setting, &value, mm)?;
             }
+            // A copy has no bandwidths yet, and the setting is one of what is made of them.
+            Err(SettingError::NoBandwidth(_)) => report.left_off.push(untaken()),
             Err(error) => return Err(ImportError::Setting { path: setting.path, value, error }),
         }
     }

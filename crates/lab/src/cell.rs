@@ -46,7 +46,9 @@ pub(crate) fn run_cell(
     let snapshots = Rc::new(RefCell::new(Vec::new()));
     let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
     let mut maps = Maps::new(plan.maps_every, cpus.clone());
-    machine.keep_snapshots(move |name, engine| kept.borrow_mut().push((name.to_owned(), export(engine, &cpus))));
+    machine.keep_snapshots(move |name, engine, processes| {
+        kept.borrow_mut().push((name.to_owned(), export(engine, &cpus, processes)));
+    });
     let facts = machine.facts();
     let parameters = parameters(plan.workload, &plan.chosen, &facts)?;
     limits::check(plan.workload, plan.sample_every, &parameters, &facts)?;

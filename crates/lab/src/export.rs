@@ -4,24 +4,27 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use order9_machine::Engine;
-use order9_mm::{BlockUser, BlockView, FrameState, LruList, Zone};
+use order9_mm::{BlockUser, BlockView, FrameState, LruList, SpaceId, Zone};
 use order9_procfs::sysctl::{self, SETTINGS};
 use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
 
+use crate::owners::OwnersOf;
+
 /// Kernel release whose flags the exported frames have.
 const KERNEL_RELEASE: &str = "6.18.0-order9";
 
-/// The memory of `engine`, on CPUs of these nodes.
-pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
+/// The memory of `engine`, on CPUs of these nodes, with its owners among `processes`.
+pub(crate) fn export(engine: &Engine, cpus: &[NodeId], processes: &[(SpaceId, String)]) -> Snapshot {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let blocks = end.get().div_ceil(PAGEBLOCK_PAGES.get());
     let type_of = |block: u64| {
         let block = engine.frames().pageblock(Pfn::new(block * PAGEBLOCK_PAGES.get()));
         block.map_or(Migratetype::Movable, |block| block.migratetype)
     };
-    let frames = frames(engine, end);
+    let mut owners = OwnersOf::new(engine, processes);
+    let frames = frames(engine, end, |pfn, order, is_anon| owners.block(pfn, order, is_anon));
     let mut ram: Vec<_> = engine.frames().zones().iter().filter(|zone| zone.present() > 0).map(Zone::span).collect();
     ram.sort_unstable_by_key(|span| span.start);
     Snapshot {
@@ -48,6 +51,7 @@ pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
         cost: snapshot::CaptureCost { frames: frames.len(), ..snapshot::CaptureCost::default() },
         frames: Some(frames),
         block_types: Some((0..blocks).map(type_of).collect()),
+        owners: owners.finish(),
         ..Snapshot::default()
     }
 }
@@ -63,7 +67,7 @@ pub const MAP_RELEASE: &str = "6.18.0-order9\n";
 pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let (mut flag_words, mut count_words) = (Vec::new(), Vec::new());
-    for (_, chunk) in frames(engine, end).chunks() {
+    for (_, chunk) in frames(engine, end, |_, _, _| {}).chunks() {
         flag_words.clear();
         count_words.clear();
         chunk.for_each_index(|at| {
@@ -77,8 +81,8 @@ pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Writ
     Ok(())
 }
 
-/// Every frame up to `end`, block by block.
-fn frames(engine: &Engine, end: Pfn) -> FrameMap {
+/// Every frame up to `end`, block by block; `each` sees the start and order of a block, and whether it is private memory.
+fn frames(engine: &Engine, end: Pfn, mut each: impl FnMut(Pfn, Order, bool)) -> FrameMap {
     let mut map = FrameMapBuilder::new();
     let mut at = Pfn::new(0);
     while at < end {
@@ -93,6 +97,7 @@ fn frames(engine: &Engine, end: Pfn) -> FrameMap {
         // The kernel has not touched what it has not initialised.
         let is_deferred = engine.frames().zones().iter().any(|zone| zone.deferred().contains(at));
         let (flags, count) = if is_deferred { (0, 0) } else { (flags(&view), u64::from(view.mapcount)) };
+        each(at, order, matches!(view.state, FrameState::Allocated { .. }) && view.user == BlockUser::Anon);
         let state = |flags| snapshot::FrameState { flags, count };
         if order > Order::ZERO && matches!(view.state, FrameState::Allocated { .. }) {
             map.push(state(flags | kpf::COMPOUND_HEAD));

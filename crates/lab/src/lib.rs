@@ -24,6 +24,7 @@ mod maps;
 mod meanings;
 mod monitors;
 mod notes;
+mod owners;
 mod plan;
 mod plot;
 mod pools;

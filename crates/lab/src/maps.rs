@@ -32,7 +32,7 @@ impl Maps {
         }
         self.next = Nanos::new((tick.now.get() / every.get() + 1).saturating_mul(every.get()));
         // Other runs have the other cores.
-        let census = Census::with_threads(&export(tick.engine, &self.cpus), NonZero::<usize>::MIN);
+        let census = Census::with_threads(&export(tick.engine, &self.cpus, &[]), NonZero::<usize>::MIN);
         self.series.push(tick.now, &census.expect("an exported map fits its zones"));
     }
 }

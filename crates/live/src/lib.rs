@@ -11,6 +11,7 @@
 //! Only the module `raw` is unsafe.
 #![deny(unsafe_code)]
 
+mod cgroups;
 mod clock;
 mod collapse;
 mod errno;

@@ -15,6 +15,7 @@ use order9_units::Nanos;
 use order9_workloads::Requests;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::cgroups::cgroup_files;
 use crate::clock::ClockFile;
 use crate::message::Message;
 use crate::readings::{Readings, read_facts};
@@ -24,7 +25,7 @@ use crate::traces::{REQUEST, Traces};
 /// Name of the instance of tracefs: another one than a bench has, which may be what is recorded.
 const INSTANCE: &str = "order9-record";
 /// Files that are kept over time. Whoever reads /proc/pagetypeinfo holds locks of zones meanwhile, and would disturb.
-const MONITORED: [&str; 2] = ["/proc/buddyinfo", "/proc/zoneinfo"];
+const MONITORED: [&str; 3] = ["/proc/buddyinfo", "/proc/zoneinfo", "/proc/pressure/memory"];
 /// Time in which a command may end by itself after a signal that it has probably got, too, and after one from here.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
@@ -35,6 +36,8 @@ pub struct Recorder<'a> {
     pub every: Nanos,
     /// Tracepoints. Events of `mm_page_alloc` are counted by type and order, those of others are kept.
     pub events: &'a [String],
+    /// Whether files of the control groups with most memory are kept, too, whose names are private data.
+    pub cgroups: bool,
     /// Duration of the recording; `None` goes on until the command ends or somebody interrupts it.
     pub time: Option<Duration>,
     /// Set from outside: the recording is to end.
@@ -75,7 +78,8 @@ impl Recorder<'_> {
         tell_files(Nanos::ZERO, witness);
         // Events that came while memory and files were looked at belong to no interval.
         traces.forget();
-        let mut session = Session { readings, clock, traces, files: monitored() };
+        let files = monitored().chain(self.cgroups.then(cgroup_files).into_iter().flatten()).collect();
+        let mut session = Session { readings, clock, traces, files };
         session.reading(witness);
         let mut child = starter.map(Starter::start).transpose()?;
         let status = self.listen(&mut session, child.as_mut(), witness);
@@ -144,8 +148,9 @@ impl Session {
         // Events and counters of one time.
         self.traces.take(&self.clock, witness);
         tell_reading(&self.readings, &self.clock, self.traces.requests(), witness);
-        let read = |path: &String| Some((path.clone(), fs::read_to_string(path).ok()?));
-        let files = self.files.iter().filter_map(read).collect();
+        // A control group that is gone has an empty file from then on: there are always the same ones.
+        let read = |path: &String| (path.clone(), fs::read_to_string(path).unwrap_or_default());
+        let files = self.files.iter().map(read).collect();
         witness.message(Message::Monitored { at: self.clock.now(), files });
     }
 
@@ -157,11 +162,11 @@ impl Session {
 }
 
 /// Files that this kernel has, those of its nodes included.
-fn monitored() -> Vec<String> {
+fn monitored() -> impl Iterator<Item = String> {
     let nodes = (0..).map(|node| format!("/sys/devices/system/node/node{node}/numastat"));
     let nodes = nodes.take_while(|path| Path::new(path).is_file());
     let files = MONITORED.iter().map(|path| (*path).to_owned()).filter(|path| File::open(path).is_ok());
-    files.chain(nodes).collect()
+    files.chain(nodes)
 }
 
 /// A thread that starts a command once it is told to, in the name space of mounts in which it was made.
@@ -260,7 +265,8 @@ mod tests {
 
     fn recorded(time: Option<Duration>, interrupted: bool, command: Option<Command>) -> (Recorded, Keeper) {
         let interrupted = AtomicBool::new(interrupted);
-        let recorder = Recorder { every: Nanos::new(20_000_000), events: &[], time, interrupted: &interrupted };
+        let every = Nanos::new(20_000_000);
+        let recorder = Recorder { every, events: &[], cgroups: false, time, interrupted: &interrupted };
         let mut keeper = Keeper::default();
         let recorded = recorder.record(command, &mut keeper).expect("counters can be read by anybody");
         (recorded, keeper)
@@ -308,7 +314,9 @@ mod tests {
 
     #[test]
     fn a_command_that_does_not_start_is_an_error() {
-        let recorder = Recorder { every: Nanos::new(1), events: &[], time: None, interrupted: &AtomicBool::new(false) };
+        let interrupted = AtomicBool::new(false);
+        let recorder =
+            Recorder { every: Nanos::new(1), events: &[], cgroups: false, time: None, interrupted: &interrupted };
         let error = recorder.record(Some(Command::new("/no/such/program")), &mut Keeper::default());
         let error = error.expect_err("nothing starts").to_string();
         assert!(error.starts_with("/no/such/program: No such file"), "{error}");

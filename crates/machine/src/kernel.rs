@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 
 use order9_mm::env::SpinLock;
 use order9_mm::slab::CacheSpec;
-use order9_mm::{FileId, Mm, Zone, ZoneId};
+use order9_mm::{FileId, Mm, SpaceId, Zone, ZoneId};
 use order9_units::{Bytes, Nanos, NodeId};
 
 use crate::access::Places;
@@ -92,7 +92,7 @@ pub(crate) struct Kernel {
 }
 
 /// Keeps the state of memory under a name.
-pub(crate) type KeepSnapshot = dyn FnMut(&str, &Engine);
+pub(crate) type KeepSnapshot = dyn FnMut(&str, &Engine, &[(SpaceId, String)]);
 
 /// Time that work of the engine takes, by the lock that the work was done under.
 pub(crate) struct Bill {

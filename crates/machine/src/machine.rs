@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use order9_mm::hugetlb::PoolSize;
-use order9_mm::{Mm, SWAP_MAX};
+use order9_mm::{Mm, SWAP_MAX, SpaceId};
 use order9_units::{Bytes, Nanos, NodeId, Pages};
 use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
 
@@ -173,8 +173,8 @@ impl Machine {
         self.kernel.facts()
     }
 
-    /// Gives every snapshot that a program asks for to `keep`, with its name, at that moment.
-    pub fn keep_snapshots(&mut self, keep: impl FnMut(&str, &Engine) + 'static) {
+    /// Gives every snapshot that a program asks for to `keep`, with its name, at that moment, and the processes that live then.
+    pub fn keep_snapshots(&mut self, keep: impl FnMut(&str, &Engine, &[(SpaceId, String)]) + 'static) {
         *self.kernel.snapshots.borrow_mut() = Some(Box::new(keep));
     }
 

@@ -37,7 +37,10 @@ impl Measuring for Thread {
 
     fn snapshot(&self, name: &str) {
         if let Some(keep) = &mut *self.kernel.snapshots.borrow_mut() {
-            self.kernel.look(|engine| keep(name, engine));
+            let processes = self.kernel.processes.borrow();
+            let living = processes.iter().filter(|process| !process.has_ended() && !process.kthread);
+            let named: Vec<_> = living.map(|process| (process.space, process.name.to_string())).collect();
+            self.kernel.look(|engine| keep(name, engine, &named));
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use order9_mm::tasks::fill_tables;
 use order9_mm::{Errno, SpaceId};
 use order9_units::Nanos;
-use order9_workloads::{ChildKind, Ended, Measuring as _, Processes, Shared, Spread, Stop, Times};
+use order9_workloads::{Area, ChildKind, Ended, Measuring as _, Processes, Shared, Spread, Stop, Times};
 use rand_pcg::rand_core::Rng as _;
 
 use crate::faults::refused;
@@ -204,6 +204,22 @@ impl Processes for Thread {
             Some(space) => self.kernel.start_process(name, kind, space, Some((self.clone(), child)), body),
             None => self.start_thread(name, child, body),
         }
+        Ok(child)
+    }
+
+    async fn adopt<B, F>(&self, holder: u64, name: &str, body: B) -> Result<Child, Stop>
+    where
+        B: FnOnce(Self, Area) -> F + Send + 'static,
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        self.enter().await?;
+        let held = usize::try_from(holder).ok().and_then(|holder| self.kernel.look(|mm| mm.inherited(holder)));
+        let (space, range) = held.ok_or_else(|| refused("adopt", Errno::Esrch))?;
+        let area = Area { start: range.start.addr().get(), length: range.len().bytes() };
+        let child = Child(self.process.children.borrow().len());
+        self.process.children.borrow_mut().push(None);
+        let parent = Some((self.clone(), child));
+        self.kernel.start_process(name, ChildKind::Process, space, parent, move |sys| body(sys, area));
         Ok(child)
     }
 

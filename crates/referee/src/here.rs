@@ -16,12 +16,14 @@ pub(crate) struct Here<'a> {
     pub(crate) snapshots: Vec<ExtraFile>,
     title: &'a str,
     seed: u64,
+    /// Whether snapshots name owners of memory.
+    pub(crate) owners: bool,
 }
 
 impl<'a> Here<'a> {
     /// Nothing was said yet, of a run of the column `title`; `meaning` is that of a counter, by its name.
     pub(crate) fn new(title: &'a str, seed: u64, meaning: &'a dyn Fn(&str) -> Option<CounterMeaning>) -> Self {
-        Self { collector: Collector::new(title, seed), meaning, snapshots: Vec::new(), title, seed }
+        Self { collector: Collector::new(title, seed), meaning, snapshots: Vec::new(), title, seed, owners: false }
     }
 }
 
@@ -32,7 +34,8 @@ impl Witness for Here<'_> {
 
     fn snapshot(&mut self, name: &str) {
         let mut content = Vec::new();
-        let captured = capture(&Root::live(), Options::default()).map_err(|error| error.to_string());
+        let captured = capture(&Root::live(), Options { owners: self.owners, ..Options::default() })
+            .map_err(|error| error.to_string());
         let written = captured.and_then(|map| format::write(&map, &mut content).map_err(|error| error.to_string()));
         match written {
             Ok(()) => {

@@ -21,7 +21,8 @@ pub struct Recording {
     pub end: Recorded,
 }
 
-/// Records this host as the column `title`, while `command` runs if there is one.
+/// Records this host as the column `title`, while `command` runs if there is one. Snapshots name owners where files of control groups are
+/// kept.
 ///
 /// # Errors
 /// What kept the recording from starting.
@@ -32,6 +33,7 @@ pub fn record(
     meaning: &dyn Fn(&str) -> Option<CounterMeaning>,
 ) -> Result<Recording, SuperviseError> {
     let mut here = Here::new(title, RECORDED_SEED, meaning);
+    here.owners = recorder.cgroups;
     let end = recorder.record(command, &mut here)?;
     // However a recording ends, it is whole.
     Ok(Recording { run: here.collector.finish(Supervised::Completed), snapshots: here.snapshots, end })

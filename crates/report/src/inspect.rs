@@ -6,6 +6,7 @@ mod details;
 mod findings;
 mod headline;
 mod kernel;
+mod owners;
 
 use order9_snapshot::inspection::{Findings, Inspection, NodeView, ZoneView};
 use order9_units::NodeId;
@@ -30,6 +31,9 @@ pub fn text(inspection: &Inspection, map: Option<&MemoryMap>, canvas: Canvas) ->
     }
     findings::sections(inspection, &mut page);
     kernel::sections(inspection, &mut page);
+    if let Some(owners) = &inspection.owners {
+        owners::sections(owners, &mut page);
+    }
     details::sections(inspection, &mut page);
     page.section("About this snapshot", &kernel::about(inspection, &page));
     page.out

@@ -19,6 +19,7 @@ pub mod inspection;
 pub mod limits;
 pub mod maps;
 pub mod model;
+pub mod owners;
 pub mod prices;
 pub mod synth;
 mod text;

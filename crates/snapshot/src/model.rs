@@ -6,6 +6,7 @@ use order9_units::{Bytes, Migratetype, Nanos, NodeId, Order, Pages, PfnRange, Zo
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::owners::Owners;
 use crate::{Calibration, FrameMap};
 
 /// The state of one machine's memory at one instant.
@@ -42,6 +43,8 @@ pub struct Snapshot {
     pub cost: CaptureCost,
     /// Prices of memory work on the host, where they were measured.
     pub calibration: Option<Calibration>,
+    /// Owners of memory, where they were asked for.
+    pub owners: Option<Owners>,
 }
 
 /// Origin of a snapshot.

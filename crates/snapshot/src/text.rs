@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use order9_escape::is_plain;
 
+use crate::owners::Owners;
 use crate::{Snapshot, Source};
 
 /// Stands in a capture for a character that a snapshot cannot hold.
@@ -16,7 +17,7 @@ const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 impl Snapshot {
     /// The first string that holds a character which it may not, and what it is.
     pub(crate) fn odd_string(&self) -> Option<(&'static str, &str)> {
-        let Self { source, machine, nodes, zones, settings, vmstat, meminfo, missing, .. } = self;
+        let Self { source, machine, nodes, zones, settings, vmstat, meminfo, missing, owners, .. } = self;
         let source = if let Source::Synthetic(arguments) = source { arguments.as_str() } else { "" };
         let single = [
             ("the source", source),
@@ -30,7 +31,8 @@ impl Snapshot {
             .into_iter()
             .chain(counters.map(|name| ("the name of a counter", name.as_str())))
             .chain(settings.keys().map(|name| ("the name of a setting", name.as_str())))
-            .chain(missing.map(|text| ("what is missing", text.as_str())));
+            .chain(missing.map(|text| ("what is missing", text.as_str())))
+            .chain(owners.iter().flat_map(Owners::names).map(|name| ("the name of an owner", name.as_str())));
         let values = settings.values().map(|value| ("the value of a setting", value.as_str()));
         let odd_line = |(_, text): &(_, &str)| !text.chars().all(is_plain);
         let odd_value = |(_, text): &(_, &str)| !text.chars().all(is_laid_out);
@@ -42,7 +44,7 @@ impl Snapshot {
         if self.odd_string().is_none() {
             return;
         }
-        let Self { source, machine, nodes, zones, settings, vmstat, meminfo, missing, .. } = self;
+        let Self { source, machine, nodes, zones, settings, vmstat, meminfo, missing, owners, .. } = self;
         if let Source::Synthetic(arguments) = source {
             replace(arguments, is_plain);
         }
@@ -58,6 +60,7 @@ impl Snapshot {
             replace(&mut missing.path, is_plain);
             replace(&mut missing.reason, is_plain);
         }
+        owners.iter_mut().flat_map(Owners::names_mut).for_each(|name| replace(name, is_plain));
     }
 }
 

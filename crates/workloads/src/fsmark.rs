@@ -114,6 +114,7 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
         }
         sys.rate(OPERATION, rate);
     }
+    sys.snapshot("made");
     sys.phase("delete");
     for file in directories.into_iter().flatten() {
         sys.remove_file(file).await?;

@@ -8,7 +8,7 @@ use std::future::Future;
 
 use order9_units::{NodeId, NodeMask};
 
-use crate::beforehand::{COMPACT_FIRST, DROP_FIRST};
+use crate::beforehand::{COLLAPSE_FIRST, COLLAPSE_SIZE, COMPACT_FIRST, DROP_FIRST, RETAKE_FIRST, RETAKE_MADVISE};
 use crate::cpus::{CPUS, SPREAD};
 use crate::measure::{Better, Family, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
@@ -108,6 +108,10 @@ pub const GENERAL: &[Parameter] = &[
     SPREAD,
     DROP_FIRST,
     COMPACT_FIRST,
+    COLLAPSE_FIRST,
+    COLLAPSE_SIZE,
+    RETAKE_FIRST,
+    RETAKE_MADVISE,
     BESIDE,
 ];
 

@@ -200,6 +200,11 @@ impl Parameters {
         self.0.contains_key(key).then(|| self.count(key))
     }
 
+    /// The amount of memory of a parameter of all workloads, where it was chosen.
+    pub(crate) fn chosen_bytes(&self, key: &str) -> Option<Bytes> {
+        self.0.contains_key(key).then(|| self.bytes(key))
+    }
+
     /// The recording of a parameter of all workloads, where it was chosen.
     pub(crate) fn chosen_recording(&self, key: &str) -> Option<&Recording> {
         self.0.contains_key(key).then(|| self.recording(key))

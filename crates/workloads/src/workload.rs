@@ -1,6 +1,6 @@
 //! The list of workloads: [`Workload`]. Adding one takes a file with a `WORKLOAD` and a `run`, and a row here.
 
-use crate::beforehand::prepare_as_chosen;
+use crate::beforehand::Beforehand;
 use crate::cpus::bind_as_chosen;
 use crate::demand::{Chosen, Demand};
 use crate::mempolicy::under_policy;
@@ -111,13 +111,17 @@ impl Workload {
     /// What ended it before its time.
     pub async fn run<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
         bind_as_chosen(&sys, parameters).await?;
-        prepare_as_chosen(&sys, parameters).await?;
+        let stay = Beforehand::start(&sys, parameters).await?;
         let others = Beside::start(&sys, parameters).await?;
         let ran = under_policy(&sys, parameters, self.program(sys.clone(), parameters)).await;
-        match others {
-            Some(others) if ran.is_ok() => others.end(&sys).await,
-            _ => ran,
+        if let Some(others) = others.filter(|_| ran.is_ok()) {
+            others.end(&sys).await?;
         }
+        if let Some(stay) = stay {
+            // Their ends are no part of the program's.
+            stay.end(&sys).await?;
+        }
+        ran
     }
 }
 

@@ -1,14 +1,17 @@
-//! Remedies that are tried: one table of settings with values, those that follow from what the copy has, and requests to the kernel.
+//! Remedies that are tried: one table of settings with values, those that follow from what the copy has, requests to the kernel, and processes.
 //!
 //! Key type: [`Remedy`]. A remedy that the kernel lacks, or that the host has already, is not tried.
+
+use std::cmp::Reverse;
 
 use order9_import::value_shown;
 use order9_lab::Plan;
 use order9_procfs::sysctl::Setting;
 use order9_snapshot::Snapshot;
-use order9_units::{NodeId, Pages};
+use order9_snapshot::owners::{Holdings, OwnerId, Process};
+use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages};
 
-use super::remedy::{Drop, Remedy};
+use super::remedy::{Drop, Remedy, Target};
 
 /// A setting by its Linux name, a value that is worth a try, and what it takes from whom.
 type Row = (&'static str, &'static str, &'static str);
@@ -63,14 +66,22 @@ const WITH_SWAP: &[Row] = &[
 /// Most memory that the min marks may keep from everybody: a twentieth.
 const RESERVE_MAX: u64 = 20;
 
+/// Processes of which a remedy is tried, for each kind of remedy.
+const PROCESSES: usize = 3;
+/// Least memory that is worth a collapse.
+const COLLAPSE_MIN: Pages = Pages::new(8 * PAGEBLOCK_PAGES.get());
+/// Least number of pageblocks that are worth a process's restart.
+const ALONE_MIN: u64 = 8;
+
 /// Remedies for the host of the copy, that runs as `plan` says.
-pub(super) fn candidates(snapshot: &Snapshot, plan: &Plan) -> Vec<Remedy> {
+pub(super) fn candidates(snapshot: &Snapshot, plan: &Plan, held: Option<&Holdings>) -> Vec<Remedy> {
     let copy = Copy { snapshot, plan };
     let has_swap = snapshot.meminfo.get("SwapTotal").is_some_and(|&kib| kib > 0);
     let rows = SETTINGS.iter().chain(if has_swap { WITH_SWAP } else { &[] });
     let of_rows = rows.filter_map(|(name, value, risk)| copy.remedy(&[(name, (*value).to_owned())], risk));
     let computed = [copy.khugepaged(1), copy.khugepaged(10), copy.reserve(2), copy.reserve(4), copy.hugetlb()];
-    of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot)).collect()
+    let of_processes = held.into_iter().flat_map(|held| copy.processes(held));
+    of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot)).chain(of_processes).collect()
 }
 
 /// The copy, and the kernel that it runs under.
@@ -124,6 +135,26 @@ impl Copy<'_> {
         let settings = [("vm.min_free_kbytes", kib.to_string())];
         let risk = "so much more memory is kept free that no program can have it, and page cache goes for it";
         fits.then(|| self.remedy(&settings, risk)).flatten()
+    }
+
+    /// The processes with most memory to collapse, where the kernel can; those that hold most pageblocks alone, started anew.
+    fn processes(&self, held: &Holdings) -> Vec<Remedy> {
+        let Some(owners) = &self.snapshot.owners else { return Vec::new() };
+        let can_collapse = self.plan.policies[0].policy.thp.madvise_collapse;
+        let mut collapsible: Vec<(OwnerId, &Process, Pages)> = owners
+            .processes()
+            .map(|(id, of)| (id, of, if of.advised_base > Pages::ZERO { of.advised_base } else { of.collapsible }))
+            .filter(|(_, _, pages)| can_collapse && *pages >= COLLAPSE_MIN)
+            .collect();
+        collapsible.sort_by_key(|(_, _, pages)| Reverse(*pages));
+        let collapses = collapsible.into_iter().map(|(id, of, pages)| Remedy::of_collapse(Target::new(id, of, pages)));
+        // Whoever restarts the first process restarts the host.
+        let alone = held.users.iter().filter(|held| held.alone >= ALONE_MIN);
+        let mut alone: Vec<_> = alone.filter_map(|held| Some((held, held.owner.process()?))).collect();
+        alone.retain(|(_, process)| process.pid != 1);
+        alone.sort_by_key(|(held, _)| Reverse(held.alone));
+        let restarts = alone.into_iter().map(|(held, of)| Remedy::of_restart(Target::new(held.id, of, of.anonymous)));
+        collapses.take(PROCESSES).chain(restarts.take(PROCESSES)).collect()
     }
 
     /// Free pages of the hugetlb pool given back, but for those that are promised.

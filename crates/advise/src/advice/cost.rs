@@ -57,13 +57,15 @@ pub struct Costs {
     pub requests_ns: f64,
     /// Time to read again what went out of page cache, slab and to swap.
     pub reread_ns: f64,
+    /// Time that as long a use of the memory of a process which was collapsed takes more than before: less than 0 where it saves.
+    pub holder_ns: f64,
 }
 
 impl Costs {
     /// The sum.
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.faults_ns + self.use_ns + self.cpu() + self.reread_ns
+        self.faults_ns + self.use_ns + self.cpu() + self.reread_ns + self.holder_ns
     }
 
     /// CPU time beside the program's.
@@ -80,6 +82,7 @@ impl Costs {
             daemons_ns: mean(|of| of.daemons_ns),
             requests_ns: mean(|of| of.requests_ns),
             reread_ns: mean(|of| of.reread_ns),
+            holder_ns: mean(|of| of.holder_ns),
         }
     }
 }
@@ -91,6 +94,8 @@ pub(super) struct Rates {
     loads: f64,
     /// Price of a page that has to be read again.
     reread: f64,
+    /// Time of the use as things are.
+    time: f64,
 }
 
 impl Rates {
@@ -98,10 +103,11 @@ impl Rates {
     pub(super) fn new(runs: &[&Run], time: Nanos, reread: Nanos) -> Self {
         let access = Estimate::new(runs.iter().filter_map(|run| access(run)));
         let loads = access.filter(|access| access.mean() > 0.0).map_or(0.0, |access| time.get() as f64 / access.mean());
-        Self { loads, reread: reread.get() as f64 }
+        Self { loads, reread: reread.get() as f64, time: time.get() as f64 }
     }
 
-    fn of(&self, run: &Run) -> Costs {
+    /// Costs of a run; `share` is that of the collapsed memory in the memory of its process.
+    fn of(&self, run: &Run, share: f64) -> Costs {
         let daemons = ["kcompactd", "kswapd", "khugepaged"].map(|name| growth(run, &format!("order9_{name}_cpu_ns")));
         Costs {
             faults_ns: phase(run, WRITE).unwrap_or_else(|| fault_samples(run)),
@@ -109,14 +115,15 @@ impl Rates {
             daemons_ns: daemons.iter().sum(),
             requests_ns: phase(run, BEFOREHAND).unwrap_or(0.0),
             reread_ns: self.reread * (cache_lost(run) + swapped(run)),
+            holder_ns: self.time * share * slower(run).unwrap_or(0.0),
         }
     }
 }
 
 impl Case {
     /// The case that these runs are; there is at least one.
-    pub(super) fn of(runs: &[&Run], rates: Rates) -> Self {
-        let costs: Vec<Costs> = runs.iter().map(|run| rates.of(run)).collect();
+    pub(super) fn of(runs: &[&Run], rates: Rates, share: f64) -> Self {
+        let costs: Vec<Costs> = runs.iter().map(|run| rates.of(run, share)).collect();
         let all = |value: fn(&Run) -> f64| over(runs.iter().copied(), value);
         let some = |value: fn(&Run) -> Option<f64>| Estimate::new(runs.iter().filter_map(|run| value(run)));
         let written = runs.iter().flat_map(|run| run.values("Memory written")).reduce(f64::min);
@@ -147,6 +154,12 @@ impl Case {
 
 fn access(run: &Run) -> Option<f64> {
     run.values("access").next()
+}
+
+/// Time of a load from memory that was collapsed, over that before, less 1.
+fn slower(run: &Run) -> Option<f64> {
+    let [before, after] = ["access-before", "access-after"].map(|name| run.values(name).next());
+    before.filter(|&before| before > 0.0).zip(after).map(|(before, after)| after / before - 1.0)
 }
 
 /// Length of a phase, in nanoseconds.
@@ -200,12 +213,30 @@ mod tests {
             [("nr_file_pages", 990), ("nr_slab_reclaimable", 1005), ("pswpout", 1002), ("order9_kswapd_cpu_ns", 1300)];
         let (now, then) = (run(400, 200.0, &counters), run(700, 100.0, &[]));
         let rates = Rates::new(&[&now], Nanos::new(10_000), Nanos::new(8));
-        let case = Case::of(&[&now], rates);
-        let costs = Costs { faults_ns: 400.0, use_ns: 10_000.0, daemons_ns: 300.0, requests_ns: 50.0, reread_ns: 96.0 };
+        let case = Case::of(&[&now], rates, 0.0);
+        let costs = Costs {
+            faults_ns: 400.0,
+            use_ns: 10_000.0,
+            daemons_ns: 300.0,
+            requests_ns: 50.0,
+            reread_ns: 96.0,
+            holder_ns: 0.0,
+        };
         assert_eq!(case.costs, costs, "10 pages of cache and 2 of swap at 8 ns; slab grew");
         assert_eq!(case.cost_ns.mean(), 10_846.0);
-        let case = Case::of(&[&then], rates);
+        let case = Case::of(&[&then], rates, 0.0);
         assert_eq!((case.costs.use_ns, case.costs.faults_ns), (5_000.0, 700.0), "as many loads, at half the time");
         assert_eq!(case.ended, Vec::<String>::new());
+    }
+
+    #[test]
+    fn memory_that_was_collapsed_is_used_as_long_as_the_demand_s() {
+        let mut collapsed = run(400, 200.0, &[]);
+        for (name, value) in [("access-before", 400.0), ("access-after", 300.0)] {
+            let operation = collapsed.operation(name, Unit::Nanos);
+            collapsed.samples.push(Sample { operation, at: Nanos::ZERO, value });
+        }
+        let rates = Rates::new(&[&collapsed], Nanos::new(10_000), Nanos::new(8));
+        assert_eq!(Case::of(&[&collapsed], rates, 0.5).costs.holder_ns, -1_250.0, "a quarter of half of the use");
     }
 }

@@ -1,29 +1,34 @@
 //! Remedies for a host in the order of their worth: each is tried on the copy under a demand, beside the host as it is.
 //!
 //! Key types: [`Advise`] (the question), [`Advice`] (the answer), [`Finding`] (a remedy with all that it came to).
-//! `candidates` says what is tried, `cost` what a demand costs, `restart` what no remedy mends, `text` draws the answer. How
+//! `candidates` says what is tried, `cost` what a demand costs, `restart` what no remedy mends, `owners` who
+//! holds memory, `text` and `grids` draw the answer. How
 //! worth is reckoned: docs/advise.md.
 
 mod candidates;
 mod cost;
+mod grids;
+mod owners;
 mod remedy;
 mod restart;
 mod text;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use order9_lab::{Nobody, Plan};
 use order9_record::Run;
 use order9_report::stats::{Difference, Direction};
 use order9_snapshot::census::Census;
 use order9_snapshot::inspection::Inspection;
+use order9_snapshot::owners::Holdings;
 use order9_snapshot::prices::Prices;
 use order9_units::{Bytes, Nanos, PAGEBLOCK_PAGES};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use cost::{Case, Costs};
-pub use remedy::{Drop, Remedy};
+pub use remedy::{Drop, Remedy, Target};
 pub use restart::{Holder, Restart};
 
 use crate::demand::Demand;
@@ -55,6 +60,8 @@ pub struct Advice {
     pub others: Vec<Finding>,
     /// Pageblocks that only a restart mends.
     pub restart: Option<Restart>,
+    /// The largest owners of memory, where the copy names owners.
+    pub owners: Option<Holdings>,
     /// Program that stands for the demand, with its parameters.
     pub demand: String,
     /// Memory that the program wants, where that was asked for.
@@ -94,6 +101,8 @@ pub struct Finding {
 
 /// Prices of a page to be read again where no list has one: none.
 const NO_PRICE: Nanos = Nanos::ZERO;
+/// Share of memory that is collapsed where no process's is.
+const NOBODY: f64 = 0.0;
 /// Least difference of the memory that a program gets, as a share, that counts.
 const COUNTS: f64 = 0.01;
 /// Remedies that are tried together with the best one.
@@ -107,7 +116,7 @@ impl Advise {
     pub fn plan(&self, trial: &Trial) -> Result<Plan, AdviseError> {
         match self.want {
             Some(want) if want < PAGEBLOCK_PAGES.bytes() => Err(AdviseError::TooSmall(want.get())),
-            _ => self.plan_of(trial, &[Remedy::nothing()]),
+            _ => self.plan_of(trial, &[], &[Remedy::nothing()]),
         }
     }
 
@@ -124,9 +133,11 @@ impl Advise {
         let experiment = order9_lab::run(plan, jobs, &Nobody)?;
         let base: Vec<&Run> = experiment.runs.iter().collect();
         let rates = Rates::new(&base, self.use_time, reread);
-        let now = Case::of(&base, rates);
-        let bench = Bench { advise: self, trial, jobs, rates, now: &now };
-        let mut found = bench.all(candidates::candidates(&trial.snapshot, plan))?;
+        let now = Case::of(&base, rates, NOBODY);
+        let held = Holdings::of(&trial.snapshot, &census).map_err(|error| problem(error.to_string()))?;
+        let parameters = resolved(&experiment.inputs.workload.parameters);
+        let bench = Bench { advise: self, trial, census: &census, parameters, jobs, rates, now: &now };
+        let mut found = bench.all(candidates::candidates(&trial.snapshot, plan, held.as_ref()))?;
         by_worth(&mut found);
         let (mut findings, mut others) = best_of_kinds(found);
         if let Some(both) = bench.best_together(&findings)? {
@@ -138,6 +149,7 @@ impl Advise {
             findings,
             others,
             restart: Restart::of(&inspection),
+            owners: held.map(owners::largest),
             demand: self.demand.to_string(),
             want: self.want,
             use_ns: self.use_time,
@@ -151,9 +163,14 @@ impl Advise {
         Ok(advice)
     }
 
-    /// The experiment of remedies that make the same requests: a column for each.
-    fn plan_of(&self, trial: &Trial, remedies: &[Remedy]) -> Result<Plan, AdviseError> {
+    /// The experiment of remedies that make the same requests: a column for each. Parameters of the demand that nobody chose are
+    /// `defaults`, else those of the copy.
+    fn plan_of(&self, trial: &Trial, defaults: &[String], remedies: &[Remedy]) -> Result<Plan, AdviseError> {
         let mut scenario = self.demand.scenario(trial)?;
+        let is_chosen = |key: &str| self.demand.chooses(key) || self.want.is_some() && key == "size";
+        for parameter in defaults.iter().filter(|pair| !pair.split('=').next().is_some_and(is_chosen)) {
+            scenario.argument("--param", parameter)?;
+        }
         if let Some(want) = self.want {
             // What is beyond memory is not written, and takes time to no purpose.
             scenario.argument("--param", &format!("size={}", want.min(trial.memory()).get()))?;
@@ -175,6 +192,9 @@ impl Advise {
 struct Bench<'a> {
     advise: &'a Advise,
     trial: &'a Trial,
+    census: &'a Census,
+    /// Parameters of the demand with the host as it is.
+    parameters: Vec<String>,
     jobs: NonZeroUsize,
     rates: Rates,
     now: &'a Case,
@@ -185,14 +205,15 @@ impl Bench<'_> {
     fn all(&self, remedies: Vec<Remedy>) -> Result<Vec<Finding>, AdviseError> {
         let mut groups: Vec<Vec<Remedy>> = Vec::new();
         for remedy in remedies {
-            match groups.iter_mut().find(|group| group[0].parameters() == remedy.parameters()) {
+            let requests = |of: &Remedy| (of.parameters(), of.without());
+            match groups.iter_mut().find(|group| requests(&group[0]) == requests(&remedy)) {
                 Some(group) => group.push(remedy),
                 None => groups.push(vec![remedy]),
             }
         }
         let mut found = Vec::new();
         for group in groups {
-            let plan = self.advise.plan_of(self.trial, &group)?;
+            let plan = self.plan_of(&group)?;
             let experiment = order9_lab::run(&plan, self.jobs, &Nobody)?;
             for (remedy, policy) in group.into_iter().zip(&plan.policies) {
                 let runs: Vec<&Run> = experiment.runs.iter().filter(|run| run.policy == policy.name).collect();
@@ -202,8 +223,17 @@ impl Bench<'_> {
         Ok(found)
     }
 
+    /// The experiment of remedies that make the same requests; the memory of a process that is started anew is free in their copy, and the
+    /// demand is as large as in the host as it is.
+    fn plan_of(&self, group: &[Remedy]) -> Result<Plan, AdviseError> {
+        let Some(process) = group[0].without() else { return self.advise.plan_of(self.trial, &[], group) };
+        let snapshot = Arc::new(self.trial.snapshot.without_process(process, self.census));
+        self.advise.plan_of(&Trial { snapshot, ..self.trial.clone() }, &self.parameters, group)
+    }
+
     fn finding(&self, remedy: Remedy, runs: &[&Run]) -> Finding {
-        let (now, case) = (self.now, Case::of(runs, self.rates));
+        let share = remedy.collapse.as_ref().map_or(NOBODY, |target| target.share);
+        let (now, case) = (self.now, Case::of(runs, self.rates, share));
         let worth_ns = now.cost_ns.mean() - case.cost_ns.mean();
         let difference = Difference::of(&now.cost_ns, &case.cost_ns);
         let [got, gets] = [now, &case].map(|case| case.written.unwrap_or_default());
@@ -234,6 +264,16 @@ impl Bench<'_> {
         };
         Ok(tried.into_iter().find(adds))
     }
+}
+
+/// Parameters as the command line takes them.
+fn resolved(parameters: &toml::Table) -> Vec<String> {
+    let shown = |value: &toml::Value| match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(values) => values.iter().map(toml::Value::to_string).collect::<Vec<_>>().join(","),
+        value => value.to_string(),
+    };
+    parameters.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect()
 }
 
 /// Sorts by memory that the program gets beyond what it gets now, then by worth, the most first. Remedies of equal worth stay in

@@ -2,12 +2,13 @@
 
 use order9_procfs::sysctl::Setting;
 use order9_snapshot::Snapshot;
-use order9_units::NodeId;
+use order9_snapshot::owners::{OwnerId, Process};
+use order9_units::{Bytes, NodeId, PAGEBLOCK_PAGES, Pages};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Remedy for a host: settings that are written, and requests that are made once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Remedy {
     /// Short name of the remedy.
     pub name: String,
@@ -19,8 +20,32 @@ pub struct Remedy {
     pub compact_nodes: Vec<NodeId>,
     /// Whether these are all nodes of the host that have memory.
     pub compact_all: bool,
+    /// Process whose memory is collapsed into huge pages once, before the demand.
+    pub collapse: Option<Target>,
+    /// Process that is started anew once, before the demand: its memory is free, and it takes as much again.
+    pub restart: Option<Target>,
     /// Sentences that say what the remedy takes, and from whom.
     pub risks: Vec<String>,
+}
+
+/// Process that a remedy is about.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Target {
+    /// Place of the process among the owners of the copy.
+    #[serde(skip)]
+    pub(super) id: OwnerId,
+    /// Number of the process.
+    pub pid: u32,
+    /// Name of the program.
+    pub command: String,
+    /// Service of systemd that the process belongs to, by its control group.
+    pub service: Option<String>,
+    /// Memory that is collapsed, or that the process takes again.
+    pub size: Bytes,
+    /// Whether the process advises memory `MADV_HUGEPAGE`.
+    pub advised: bool,
+    /// Share of the private memory of the process that the remedy is about, 0 to 1.
+    pub share: f64,
 }
 
 /// Caches that are dropped.
@@ -80,13 +105,39 @@ impl Remedy {
             compact_nodes: nodes,
             compact_all: all,
             risks: risks.map(str::to_owned).collect(),
-            settings: Vec::new(),
+            ..Self::nothing()
         }
+    }
+
+    /// Memory of a process collapsed into huge pages.
+    pub(super) fn of_collapse(target: Target) -> Self {
+        let risk = format!(
+            "{} waits while its memory is copied, and takes huge pages that others would have had; parts of its ranges that it never \
+             wrote take memory then",
+            target.name()
+        );
+        Self {
+            name: format!("collapse {}", target.name()),
+            risks: vec![risk],
+            collapse: Some(target),
+            ..Self::nothing()
+        }
+    }
+
+    /// A process started anew.
+    pub(super) fn of_restart(target: Target) -> Self {
+        let risk = format!(
+            "{} serves nobody until it is there again, and what it had in memory it has to make again; that time is not in the price",
+            target.name()
+        );
+        Self { name: format!("restart {}", target.name()), risks: vec![risk], restart: Some(target), ..Self::nothing() }
     }
 
     /// The host as it is.
     pub(super) const fn nothing() -> Self {
         Self {
+            collapse: None,
+            restart: None,
             name: String::new(),
             settings: Vec::new(),
             drop_caches: None,
@@ -114,22 +165,45 @@ impl Remedy {
 
     /// The setting that the remedy turns, or its requests: of remedies that agree in it, one is enough.
     pub(super) fn kind(&self) -> &str {
-        self.settings.first().map_or("requests", |pair| pair.split('=').next().unwrap_or(pair))
+        match self.settings.first() {
+            Some(pair) => pair.split('=').next().unwrap_or(pair),
+            None if self.collapse.is_some() => "collapse",
+            None if self.restart.is_some() => "restart",
+            None => "requests",
+        }
     }
 
     fn has_requests(&self) -> bool {
-        self.drop_caches.is_some() || !self.compact_nodes.is_empty()
+        self.drop_caches.is_some()
+            || !self.compact_nodes.is_empty()
+            || self.collapse.is_some()
+            || self.restart.is_some()
+    }
+
+    /// Place of the process that is started anew.
+    pub(super) fn without(&self) -> Option<OwnerId> {
+        self.restart.as_ref().map(|target| target.id)
     }
 
     /// Parameters of the demand that make the requests.
     pub(super) fn parameters(&self) -> Vec<String> {
         let drop = self.drop_caches.map(|drop| format!("drop_first={}", drop.number()));
         let compact = (!self.compact_nodes.is_empty()).then(|| format!("compact_first={}", list(&self.compact_nodes)));
-        drop.into_iter().chain(compact).collect()
+        let collapse = self.collapse.iter().flat_map(|target| {
+            [format!("collapse_first={}", target.id), format!("collapse_size={}", target.size.get())]
+        });
+        let retake = self.restart.iter().filter(|target| target.size >= PAGEBLOCK_PAGES.bytes()).flat_map(|target| {
+            let advised = if target.advised { "yes" } else { "no" };
+            [format!("retake_first={}", target.size.get()), format!("retake_madvise={advised}")]
+        });
+        drop.into_iter().chain(compact).chain(collapse).chain(retake).collect()
     }
 
-    /// The command of order9 that writes the settings, with a way back.
+    /// The command of order9 that writes the settings, with a way back, or that collapses memory.
     pub(super) fn order9(&self) -> Option<String> {
+        if let Some(target) = &self.collapse {
+            return Some(format!("sudo order9 collapse {}", target.pid));
+        }
         let sets: String = self.settings.iter().map(|pair| format!(" --set {pair}")).collect();
         (!self.settings.is_empty()).then(|| format!("sudo order9 apply{sets}"))
     }
@@ -147,7 +221,31 @@ impl Remedy {
         let all = self.compact_all.then(|| "echo 1 > /proc/sys/vm/compact_memory".to_owned());
         let each = self.compact_nodes.iter().filter(|_| !self.compact_all);
         let each = each.map(|node| format!("echo 1 > /sys/devices/system/node/node{node}/compact"));
-        self.settings.iter().map(write).chain(drop).chain(all).chain(each).collect()
+        let restart = self.restart.iter().map(|target| match &target.service {
+            Some(service) => format!("systemctl restart {service}"),
+            None => format!("kill {}    # and start {} again", target.pid, target.command),
+        });
+        self.settings.iter().map(write).chain(drop).chain(all).chain(each).chain(restart).collect()
+    }
+}
+
+impl Target {
+    /// A process, and that much of its private memory.
+    pub(super) fn new(id: OwnerId, process: &Process, pages: Pages) -> Self {
+        let service = process.cgroup.rsplit('/').find(|part| part.ends_with(".service"));
+        Self {
+            id,
+            pid: process.pid,
+            command: process.command.clone(),
+            service: service.map(str::to_owned),
+            size: pages.bytes(),
+            advised: process.advised_base > Pages::ZERO,
+            share: pages.get() as f64 / process.anonymous.get().max(1) as f64,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("{} ({})", self.command, self.pid)
     }
 }
 
@@ -196,5 +294,26 @@ mod tests {
         let both = defrag.and(&drop).expect("a setting and a request");
         assert_eq!(both.name, "drop_caches=2 + thp.defrag=always");
         assert_eq!(both.linux().len(), 2);
+    }
+
+    #[test]
+    fn remedies_of_a_process_name_it() {
+        let process = |cgroup: &str| Process {
+            pid: 7,
+            command: "java".to_owned(),
+            cgroup: cgroup.to_owned(),
+            anonymous: Pages::new(4096),
+            ..Process::default()
+        };
+        let target = |cgroup: &str| Target::new(3, &process(cgroup), Pages::new(1024));
+        let collapse = Remedy::of_collapse(target("/"));
+        assert_eq!((collapse.name.as_str(), collapse.kind()), ("collapse java (7)", "collapse"));
+        assert_eq!(collapse.order9().as_deref(), Some("sudo order9 collapse 7"));
+        assert_eq!(collapse.parameters(), ["collapse_first=3", "collapse_size=4194304"]);
+        let restart = Remedy::of_restart(target("/system.slice/app.service/worker"));
+        assert_eq!((restart.without(), restart.linux()), (Some(3), vec!["systemctl restart app.service".to_owned()]));
+        assert_eq!(restart.parameters(), ["retake_first=4194304", "retake_madvise=no"]);
+        assert_eq!(restart.and(&collapse), None, "requests are made once");
+        assert!(Remedy::of_restart(target("/")).linux()[0].starts_with("kill 7 "));
     }
 }

@@ -7,7 +7,7 @@ use order9_report::terminal::ColourDepth;
 use order9_units::{Bytes, Nanos, PAGEBLOCK_PAGES, Pages};
 
 use super::remedy::TOGETHER;
-use super::{Advice, Case, Finding};
+use super::{Advice, Case, Finding, owners};
 
 /// Columns of the text.
 const WIDTH: usize = 98;
@@ -58,6 +58,9 @@ impl Advice {
         let mut end = "\n".to_owned();
         if let Some(restart) = &self.restart {
             end += &wrap(&restart.sentence(self.short()), WIDTH);
+        }
+        if let Some(held) = self.owners.as_ref().map(owners::sentence).filter(|text| !text.is_empty()) {
+            end += &wrap(&held, WIDTH);
         }
         end += &wrap(format!("{} {}", self.together(), self.how()).trim_start(), WIDTH);
         self.notes.iter().for_each(|note| end += &wrap(&format!("Note: {note}."), WIDTH));
@@ -133,18 +136,34 @@ fn told(finding: &Finding) -> String {
 }
 
 fn row(name: &str, saves: Option<f64>, case: &Case, shows_memory: bool) -> Vec<String> {
-    let estimate =
-        |of: &Option<Estimate>, shown: fn(f64) -> String| of.as_ref().map_or_else(String::new, |of| shown(of.mean()));
-    let bytes = |bytes: Bytes| if bytes == Bytes::ZERO { "0".to_owned() } else { size(bytes) };
+    let cells = cells(saves, case).into_iter().enumerate();
+    let cells = cells.map(|(at, (text, _))| if at == FITS && !shows_memory { String::new() } else { text });
+    std::iter::once(name.to_owned()).chain(cells).collect()
+}
+
+/// Column of the memory that fits.
+const FITS: usize = 0;
+
+/// Cells of a case, with the values behind them: memory that fits, time saved, share, access, free huge pages, CPU time, stalls, lost cache
+/// and swap.
+pub(super) fn cells(saves: Option<f64>, case: &Case) -> Vec<(String, Option<f64>)> {
+    let estimate = |of: &Option<Estimate>, shown: fn(f64) -> String| {
+        let mean = of.as_ref().map(Estimate::mean);
+        (mean.map_or_else(String::new, shown), mean)
+    };
+    let bytes = |bytes: Bytes| {
+        let text = if bytes == Bytes::ZERO { "0".to_owned() } else { size(bytes) };
+        (text, Some(bytes.get() as f64))
+    };
+    let time_of = |ns: f64| (worth_a_word(ns), Some(ns));
     vec![
-        name.to_owned(),
-        case.written.filter(|_| shows_memory).map_or_else(String::new, size),
-        saves.map_or_else(String::new, signed),
+        case.written.map_or_else(Default::default, bytes),
+        (saves.map_or_else(String::new, signed), saves),
         estimate(&case.huge_percent, percent),
         estimate(&case.access_ns, time),
         estimate(&case.huge_free, |count| grouped(count.round() as u64)),
-        worth_a_word(case.costs.cpu()),
-        worth_a_word(case.compact_stall_ns.mean()),
+        time_of(case.costs.cpu()),
+        time_of(case.compact_stall_ns.mean()),
         bytes(case.lost()),
         bytes(Pages::new(case.swapped_out.mean().round() as u64).bytes()),
     ]

@@ -66,7 +66,8 @@ Examples:
 /// Try remedies on a copy of this host's memory, or on a capture, and name those that are worth it, with their commands.
 ///
 /// A program that wants huge pages runs in the lab with the host as it is, and again with each remedy: settings, caches dropped, nodes
-/// compacted. Nothing is done to the host.
+/// compacted; on this host, or on a capture with owners, also memory of processes collapsed, and processes started anew. Nothing is done to
+/// the host.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sudo order9 advise\n  order9 advise host.o9snap --want 20G\n  order9 advise host.o9snap --want 4G --use 10min --param madvise=no\n  order9 record -o look --for 30s --events && order9 advise --demand look/"
@@ -84,9 +85,27 @@ pub(crate) struct AdviseArgs {
     pub(crate) demand: DemandArgs,
     #[command(flatten)]
     pub(crate) trial: TrialArgs,
+    /// Also write a page for a browser into a file: all remedies in a table, owners of memory, the map, and the text. With - it goes to
+    /// standard output instead of the text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Collapse memory of a process into huge pages (MADV_COLLAPSE, Linux 6.1 and later), as root.
+///
+/// Ranges that the process has advised MADV_HUGEPAGE come alone where there are some, the largest first. What cannot be collapsed now
+/// stays as it is.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sudo order9 collapse 4711\n  sudo order9 collapse 4711 --size 2G")]
+pub(crate) struct CollapseArgs {
+    /// Number of the process.
+    pub(crate) pid: u32,
+    /// The most memory that is collapsed, 2G for instance. [default: all]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
 }
 
 /// The program that stands for a demand.

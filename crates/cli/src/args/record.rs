@@ -27,6 +27,10 @@ pub(crate) struct RecordArgs {
     /// another tracepoint; may be given more than once, or with commas between names.
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "kmem:mm_page_alloc")]
     pub(crate) events: Vec<String>,
+    /// Keep who holds memory, by name: owners in the snapshots of both ends, and memory.stat and memory.pressure of the largest control
+    /// groups over time. These names are private data.
+    #[arg(long)]
+    pub(crate) owners: bool,
     /// Print the results as JSON. What the command prints to standard output then goes to standard error.
     #[arg(long)]
     pub(crate) json: bool,

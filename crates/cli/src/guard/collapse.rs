@@ -4,35 +4,28 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use order9_guard::Took;
+use order9_host::smaps::{self, MappedRange};
 use order9_live::{Collapser, own_cpu_time};
-use order9_units::{Bytes, Nanos, PAGEBLOCK_PAGES};
+use order9_units::{Bytes, Nanos};
 
-/// Memory of a process that could be huge and is not.
-struct Range {
-    pid: u32,
-    start: u64,
-    end: u64,
-    missing: u64,
-}
-
-/// Size of a huge page.
-const HUGE: u64 = PAGEBLOCK_PAGES.bytes().get();
+use crate::collapse::{HUGE, collapse as collapse_range};
 
 /// Collapses ranges into up to `pages` huge pages, and begins none once `at_most` has passed since they were found.
 pub(super) fn collapse(pages: u64, at_most: Nanos) -> Took {
     let (begin, cpu) = (Instant::now(), own_cpu_time());
-    let mut ranges: Vec<Range> = processes().flat_map(|pid| advised(pid, &smaps(pid))).collect();
-    ranges.sort_by_key(|range| std::cmp::Reverse(range.missing));
+    let advised = |pid: u32| advised(&smaps(pid)).into_iter().map(move |range| (pid, range));
+    let mut ranges: Vec<(u32, MappedRange)> = processes().flat_map(advised).collect();
+    ranges.sort_by_key(|(_, range)| std::cmp::Reverse(range.base()));
     // The search is charged to the budget, and takes nothing of the time: else large hosts would never get beyond it.
     let until = Instant::now() + Duration::from_nanos(at_most.get());
     let mut left = pages;
     let mut completed = true;
-    for range in &ranges {
+    for (pid, range) in &ranges {
         completed = left > 0 && Instant::now() < until;
         if !completed {
             break;
         }
-        left = left.saturating_sub(range.collapse(left, until));
+        left = left.saturating_sub(gained(*pid, range, left, until));
     }
     Took {
         elapsed: Nanos::new(begin.elapsed().as_nanos() as u64),
@@ -43,25 +36,13 @@ pub(super) fn collapse(pages: u64, at_most: Nanos) -> Took {
     }
 }
 
-impl Range {
-    /// Collapses up to so many huge pages of the range, and says how many came. A process that is gone has none.
-    fn collapse(&self, most: u64, until: Instant) -> u64 {
-        let Ok(process) = Collapser::open(self.pid) else { return 0 };
-        let before = huge_of(self.pid);
-        let mut tried = 0;
-        for start in (self.start.next_multiple_of(HUGE)..self.end.saturating_sub(HUGE - 1)).step_by(HUGE as usize) {
-            if tried >= most || Instant::now() >= until {
-                break;
-            }
-            // One that cannot be collapsed now is passed over. One that is huge takes next to no time.
-            tried += u64::from(process.collapse(start, Bytes::new(HUGE)).is_ok_and(|took| took >= LEAST));
-        }
-        huge_of(self.pid).saturating_sub(before) / HUGE
-    }
+/// Collapses up to so many huge pages of a range, and says how many came. A process that is gone has none.
+fn gained(pid: u32, range: &MappedRange, most: u64, until: Instant) -> u64 {
+    let Ok(process) = Collapser::open(pid) else { return 0 };
+    let before = huge_of(pid);
+    collapse_range(&process, range, most, Some(until));
+    huge_of(pid).saturating_sub(before).get() / HUGE.get()
 }
-
-/// A collapse copies memory: what takes less time has found a huge page.
-const LEAST: Duration = Duration::from_micros(10);
 
 /// Numbers of all processes but this one.
 fn processes() -> impl Iterator<Item = u32> {
@@ -74,34 +55,16 @@ fn smaps(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default()
 }
 
-/// Anonymous memory of a process in huge pages.
-fn huge_of(pid: u32) -> u64 {
+/// Anonymous memory of a process in huge pages. The rollup has the form of one range.
+fn huge_of(pid: u32) -> Bytes {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    text.lines().find_map(|line| kib(line, "AnonHugePages:")).unwrap_or(0)
+    smaps::parse(&text).iter().map(|range| range.anon_huge).sum()
 }
 
-/// A line of smaps, in bytes.
-fn kib(line: &str, name: &str) -> Option<u64> {
-    line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// Ranges of a process that are advised MADV_HUGEPAGE, and have a huge page's worth of memory that is in none.
-fn advised(pid: u32, smaps: &str) -> Vec<Range> {
-    let mut ranges = Vec::new();
-    let mut range = Range { pid, start: 0, end: 0, missing: 0 };
-    for line in smaps.lines() {
-        let address = |text: &str| u64::from_str_radix(text, 16).ok();
-        let head = line.split_whitespace().next().and_then(|word| word.split_once('-'));
-        if let Some((Some(start), Some(end))) = head.map(|(start, end)| (address(start), address(end))) {
-            range = Range { pid, start, end, missing: 0 };
-        }
-        range.missing += kib(line, "Anonymous:").unwrap_or(0);
-        range.missing = range.missing.saturating_sub(kib(line, "AnonHugePages:").unwrap_or(0));
-        let flags = line.strip_prefix("VmFlags:").unwrap_or_default();
-        if range.missing >= HUGE && flags.split_whitespace().any(|flag| flag == "hg") {
-            ranges.push(Range { ..range });
-        }
-    }
+/// Ranges that are advised MADV_HUGEPAGE, and have a huge page's worth of memory that is in none.
+fn advised(smaps: &str) -> Vec<MappedRange> {
+    let mut ranges = smaps::parse(smaps);
+    ranges.retain(|range| range.is_advised && range.base() >= HUGE);
     ranges
 }
 
@@ -117,9 +80,9 @@ mod tests {
                      VmFlags: rd wr mr mw me ac sd \n\
                      7f0000c00000-7f0000e00000 rw-p 00000000 00:00 0 \nAnonymous:      2048 kB\nAnonHugePages:      2048 kB\n\
                      VmFlags: rd hg \n";
-        let ranges = advised(7, smaps);
+        let ranges = advised(smaps);
         let [range] = ranges.as_slice() else { panic!("one range") };
-        assert_eq!((range.start, range.end, range.missing), (0x7f00_0000_0000, 0x7f00_0080_0000, 6 << 20));
-        assert!(advised(7, "nonsense\nAnonymous: x kB\n-\n").is_empty());
+        assert_eq!((range.start, range.end, range.base().get()), (0x7f00_0000_0000, 0x7f00_0080_0000, 6 << 20));
+        assert!(advised("nonsense\nAnonymous: x kB\n-\n").is_empty());
     }
 }

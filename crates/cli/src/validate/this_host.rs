@@ -42,7 +42,7 @@ impl Referee for ThisHost {
     }
 
     fn starts(&mut self, _: &str) -> Result<Vec<Snapshot>, Failure> {
-        Ok(vec![capture_quietly(None, Wish { full_release: true, prices: false })?])
+        Ok(vec![capture_quietly(None, Wish { full_release: true, ..Wish::default() })?])
     }
 
     fn runs(&self, _: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {

@@ -3,6 +3,7 @@
 
 mod ablate;
 mod advise;
+mod advise_cases;
 mod apply;
 mod bad_input;
 mod bench;

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, LazyLock};
 
 use order9_units::Nanos;
-use order9_workloads::{ChildKind, Ended, Nodes as _, Processes, Shared, Spread, Stop, Times, streams};
+use order9_workloads::{Area, ChildKind, Ended, Nodes as _, Processes, Shared, Spread, Stop, Times, streams};
 use rand_pcg::rand_core::Rng as _;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -85,6 +85,14 @@ impl Processes for Thread {
             ChildKind::Thread | ChildKind::Kernel => self.start_thread(name, key, body),
             ChildKind::Process | ChildKind::Fork => self.start_process(kind, name, key, body),
         }
+    }
+
+    async fn adopt<B, F>(&self, _: u64, _: &str, _: B) -> Result<usize, Stop>
+    where
+        B: FnOnce(Self, Area) -> F + Send + 'static,
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        Err(Stop::Refused { call: "adopt", errno: "ENOSYS" })
     }
 
     fn share(&self, count: usize) -> Result<Shared, Stop> {

@@ -113,7 +113,7 @@ fn snapshots_are_of_the_moment() {
     let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let mut machine: Machine = machine(MEMORY, 1, 1);
     let keep = std::rc::Rc::clone(&seen);
-    machine.keep_snapshots(move |name, engine| {
+    machine.keep_snapshots(move |name, engine, _| {
         keep.borrow_mut().push((name.to_owned(), engine.frames().zones()[0].free()));
     });
     let program = async |sys: order9_machine::Thread| {

@@ -31,7 +31,7 @@ fn run(workload: Workload, memory: Bytes, chosen: &[(&'static str, Value)]) -> (
     let mut machine = Machine::new(mm, vec![NodeId(0); 2], prices(), &options).expect("there are CPUs");
     let names = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let seen = std::rc::Rc::clone(&names);
-    machine.keep_snapshots(move |name, engine| {
+    machine.keep_snapshots(move |name, engine, _| {
         engine.check().expect("all laws hold");
         seen.borrow_mut().push(name.to_owned());
     });

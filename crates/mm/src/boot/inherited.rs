@@ -42,12 +42,25 @@ pub(crate) struct Inherited {
 
 /// Made with the first page.
 struct Owners {
-    space: SpaceId,
+    /// Private pages of nobody known, whose space has mapped pages of files too; then those of each holder, by number.
+    private: Vec<Private>,
     /// Pages without and with mappings.
     devices: [Filled; 2],
     tmpfs: Filled,
+}
+
+/// A space, and how many private pages it has so far.
+#[derive(Clone, Copy)]
+struct Private {
+    space: SpaceId,
     anon: u64,
     locked: u64,
+}
+
+impl Private {
+    const fn new(space: SpaceId) -> Self {
+        Self { space, anon: 0, locked: 0 }
+    }
 }
 
 /// A file, and how many pages it has so far.
@@ -82,13 +95,32 @@ impl<T: Tracer> MmBuilder<T> {
     /// # Errors
     /// [`BuildError`] where the frame is not free to be given.
     pub fn user_page(&mut self, pfn: Pfn, page: UserPage, of: UserPageUse) -> Result<(), BuildError> {
+        self.page_of_holder(pfn, page, of, None)
+    }
+
+    /// As [`user_page`](Self::user_page), where a private page belongs to the process with this number: it has a space of its own, in
+    /// which its pages lie beside each other in the order in which they are given. Later a process can have the space
+    /// ([`Mm::inherited`]).
+    ///
+    /// # Errors
+    /// [`BuildError`] where the frame is not free to be given.
+    pub fn page_of_holder(
+        &mut self,
+        pfn: Pfn,
+        page: UserPage,
+        of: UserPageUse,
+        holder: Option<usize>,
+    ) -> Result<(), BuildError> {
         self.allocate(pfn, Order::ZERO, Contents::Movable)?;
         if self.inherited.owners.is_none() {
             self.make_owners();
         }
         let idx = self.mm.phys.frames.at(pfn);
         match page {
-            UserPage::Anon | UserPage::Locked => self.inherit_private(idx, page == UserPage::Locked, of),
+            UserPage::Anon | UserPage::Locked => {
+                let at = self.place_of(holder);
+                self.inherit_private(idx, page == UserPage::Locked, of, at);
+            }
             UserPage::File | UserPage::MappedFile | UserPage::DirtyFile => self.inherit_file(idx, page, of),
             UserPage::Shmem => self.inherit_shmem(idx, of),
         }
@@ -102,13 +134,28 @@ impl<T: Tracer> MmBuilder<T> {
             |home| Filled { file: self.mm.pages.cache.files.create(PAGES_MAX, home).expect(FIRST), pages: 0 };
         let (devices, tmpfs) = ([file(Home::Device), file(Home::Device)], file(Home::Tmpfs(MountId::INTERNAL)));
         self.mm.pages.cache.files.ensure(tmpfs.file).open = true;
-        self.inherited.owners = Some(Owners { space, devices, tmpfs, anon: 0, locked: 0 });
+        self.inherited.owners = Some(Owners { private: alloc::vec![Private::new(space)], devices, tmpfs });
     }
 
-    fn inherit_private(&mut self, idx: Idx, locked: bool, of: UserPageUse) {
-        let Some(owners) = &mut self.inherited.owners else { return };
-        let (space, base) = (owners.space, if locked { LOCKED } else { ANON });
-        let pages = if locked { &mut owners.locked } else { &mut owners.anon };
+    /// Place of the private pages of a holder. Where no space is left for it, they are nobody's.
+    fn place_of(&mut self, holder: Option<usize>) -> usize {
+        let Some(owners) = &mut self.inherited.owners else { return 0 };
+        let at = holder.map_or(0, |holder| holder + 1);
+        while owners.private.len() <= at {
+            let Ok(space) = self.mm.create_space() else { return 0 };
+            owners.private.push(Private::new(space));
+        }
+        at
+    }
+
+    fn inherit_private(&mut self, idx: Idx, locked: bool, of: UserPageUse, at: usize) {
+        let Some(Private { space, anon, locked: pinned }) =
+            self.inherited.owners.as_mut().and_then(|owners| owners.private.get_mut(at))
+        else {
+            return;
+        };
+        let (space, base) = (*space, if locked { LOCKED } else { ANON });
+        let pages = if locked { pinned } else { anon };
         let vpn = base + Pages::new(*pages);
         let entry = Pte::present(idx).with(PteFlag::Write, true).with(PteFlag::Dirty, true);
         if !self.mm.pages.map_inherited(
@@ -134,7 +181,7 @@ impl<T: Tracer> MmBuilder<T> {
 
     fn inherit_file(&mut self, idx: Idx, page: UserPage, of: UserPageUse) {
         let Some(owners) = &mut self.inherited.owners else { return };
-        let (space, [unmapped, mapped]) = (owners.space, &mut owners.devices);
+        let (space, [unmapped, mapped]) = (owners.private[0].space, &mut owners.devices);
         let at = Mapping { space, vpn: MAPPED + Pages::new(mapped.pages) };
         let is_mapped = page == UserPage::MappedFile
             && self.mm.pages.map_inherited(&mut self.inherited.tables, at, Pte::present(idx), of, &mut self.mm.phys);
@@ -170,7 +217,7 @@ impl<T: Tracer> MmBuilder<T> {
 
     /// All pages are given: what they belong to is as large as they are.
     pub(crate) fn settle_inherited(&mut self) {
-        let Some(Owners { space, devices, tmpfs, anon, locked }) = self.inherited.owners.take() else { return };
+        let Some(Owners { private: spaces, devices, tmpfs }) = self.inherited.owners.take() else { return };
         let private = |start, pages, locked| Vma {
             range: VpnRange::of(start, Pages::new(pages)),
             prot: Prot::RW,
@@ -185,8 +232,14 @@ impl<T: Tracer> MmBuilder<T> {
         let [_, Filled { file, pages }] = devices;
         let kind = VmaKind::File { file, shared: true };
         let mapped = Vma { prot: Prot::READ, kind, offset: 0, touched: false, ..private(MAPPED, pages, false) };
-        let vmas = [private(ANON, anon, false), private(LOCKED, locked, true), mapped];
-        vmas.into_iter().filter(|vma| !vma.range.is_empty()).for_each(|vma| self.mm.pages.insert_vma(space, vma));
+        let vmas = spaces.iter().flat_map(|of| {
+            [private(ANON, of.anon, false), private(LOCKED, of.locked, true)].map(|vma| (of.space, vma))
+        });
+        for (space, vma) in vmas.chain([(spaces[0].space, mapped)]).filter(|(_, vma)| !vma.range.is_empty()) {
+            self.mm.pages.insert_vma(space, vma);
+        }
+        let of_holders = spaces.iter().skip(1).map(|of| (of.space, VpnRange::of(ANON, Pages::new(of.anon))));
+        self.mm.pages.inherited = of_holders.collect();
         for Filled { file, pages } in devices.into_iter().chain([tmpfs]) {
             self.mm.pages.cache.files.set_size(file, Pages::new(pages));
         }

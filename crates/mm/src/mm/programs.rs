@@ -153,6 +153,13 @@ impl<T: Tracer> Mm<T> {
         self.pages.create_space(&self.phys)
     }
 
+    /// Space of the process with this number that the machine starts with, and where its pages lie that are not locked; `None` where
+    /// the machine starts without.
+    #[must_use]
+    pub fn inherited(&self, holder: usize) -> Option<(SpaceId, VpnRange)> {
+        self.pages.inherited.get(holder).copied()
+    }
+
     /// Ends a space: everything is unmapped, on behalf of `cpu`.
     ///
     /// # Errors

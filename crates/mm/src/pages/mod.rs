@@ -34,8 +34,7 @@ use crate::numa_balancing::NumaBalancing;
 use crate::page_cache::PageCache;
 use crate::shrinker::Shrinker;
 use crate::slab::SlabMemory;
-use crate::space::Spaces;
-use crate::space::{Rmap, UserLevels};
+use crate::space::{Rmap, SpaceId, Spaces, UserLevels, VpnRange};
 use crate::swap::SwapArea;
 use crate::tags::Tags;
 use crate::thp::{Filled, HugeMemory};
@@ -75,6 +74,8 @@ pub struct UsedPages {
     shrinkers: Vec<Shrinker>,
     /// Pins beyond the first, by frame.
     more_pins: BTreeMap<u32, u32>,
+    /// Spaces of processes that a machine starts with, by number, and where their pages lie that are not locked.
+    pub(crate) inherited: Vec<(SpaceId, VpnRange)>,
 }
 
 impl UsedPages {
@@ -97,6 +98,7 @@ impl UsedPages {
             fs: None,
             shrinkers: Vec::new(),
             more_pins: BTreeMap::new(),
+            inherited: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn,
 
 use super::COUNT_MAX;
 use crate::limits::{CPUS_MAX, NODES_MAX};
+use crate::owners::{OWNERS_MAX, Owners};
 use crate::{Snapshot, ZoneInfo};
 
 /// Characters of a string that an error shows.
@@ -104,6 +105,9 @@ pub enum StructureError {
         /// Number of pageblocks in the map.
         expected: u64,
     },
+    /// Frames whose owner has no name, or more names than possible.
+    #[error("owners of frames do not fit the list of {0} owners")]
+    Owners(usize),
     /// A string with a character that is not printed as itself: see [`order9_escape::is_plain`].
     #[error("{what} holds characters that a terminal would obey or nobody sees: {}", order9_escape::line(.text))]
     Text {
@@ -145,7 +149,8 @@ pub(super) fn structure(snapshot: &Snapshot) -> Result<(), StructureError> {
     zones(snapshot)?;
     ranges("ram", &snapshot.ram)?;
     ranges("offline", &snapshot.offline)?;
-    block_types(snapshot)
+    block_types(snapshot)?;
+    owners(snapshot)
 }
 
 fn cpus(snapshot: &Snapshot) -> Result<(), StructureError> {
@@ -270,6 +275,16 @@ fn block_types(snapshot: &Snapshot) -> Result<(), StructureError> {
     let expected = map.len().get().div_ceil(PAGEBLOCK_PAGES.get());
     let found = types.len() as u64;
     if found == expected { Ok(()) } else { Err(StructureError::BlockTypes { found, expected }) }
+}
+
+fn owners(snapshot: &Snapshot) -> Result<(), StructureError> {
+    let Some(Owners { users, cgroups, map, .. }) = &snapshot.owners else { return Ok(()) };
+    let names = users.len().max(cgroups.len());
+    if names <= OWNERS_MAX && map.fits(users.len(), cgroups.len()) {
+        Ok(())
+    } else {
+        Err(StructureError::Owners(names))
+    }
 }
 
 fn name(zone: &ZoneInfo) -> ZoneName {

@@ -72,9 +72,9 @@ pub enum Problem {
     #[error("an unknown section that must not be skipped: a newer order9 is needed")]
     UnknownSection,
     /// A known section where it does not belong.
-    #[error("a section out of place: META comes first, then TYPE, FRAM and ENDS")]
+    #[error("a section out of place: META comes first, then TYPE, FRAM, ownr, ofra and ENDS")]
     Misplaced,
-    /// The JSON of the META section.
+    /// The JSON of the META or ownr section.
     #[error("{0}")]
     Meta(#[source] serde_json::Error),
     /// The FRAM section does not continue where the last one ended.
@@ -111,7 +111,7 @@ pub enum Problem {
     #[error("the map {0}")]
     Memory(Shortage),
     /// Frames or block types that META announced did not come.
-    #[error("frames or pageblock types that META announced are missing")]
+    #[error("frames or pageblock types that META announced, or owners of frames, are missing")]
     Incomplete,
     /// The ENDS section does not fit what came before.
     #[error("{what} is {found}, the ENDS section says {stored}: sections are missing, added or exchanged")]

@@ -52,6 +52,7 @@ impl<'a> Meta<'a> {
             missing,
             cost,
             calibration,
+            owners: _,
         } = snapshot;
         Self {
             source: Cow::Borrowed(source),
@@ -90,6 +91,7 @@ impl<'a> Meta<'a> {
             missing: self.missing.into_owned(),
             cost: self.cost,
             calibration: self.calibration,
+            owners: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use order9_units::{Bytes, Migratetype, Pages};
 use super::chunks::{self, Budget, take_u64};
 use super::error::{Problem, ReadError};
 use super::meta::Meta;
+use super::owners::Names;
 use super::section::{Section, SectionReader, Tag, Totals};
 use super::{BLOCKS_MAX, FRAMES_MAX, MEMORY, check};
 use crate::{FrameMap, Snapshot};
@@ -33,6 +34,8 @@ pub fn read_within(input: impl Read, memory: Bytes) -> Result<Snapshot, ReadErro
         let result = match section.tag {
             Tag::TYPE => assembly.add_block_types(section.raw),
             Tag::FRAM => assembly.add_frames(section.raw),
+            Tag::OWNR => assembly.add_owners(section.raw),
+            Tag::OFRA => assembly.add_owned_frames(section.raw),
             Tag::ENDS => {
                 assembly.check_totals(section.raw, before).map_err(|problem| section.error(problem))?;
                 break;
@@ -57,6 +60,8 @@ struct Assembly {
     /// Number of frames that META announced.
     frames: Option<Pages>,
     blocks: Option<u64>,
+    /// Number of frames whose owners were announced.
+    owned: Pages,
     memory: Budget,
 }
 
@@ -78,7 +83,7 @@ impl Assembly {
         memory.expect(frames.unwrap_or_default()).map_err(error)?;
         let mut snapshot = meta.into_snapshot();
         snapshot.frames = frames.map(|_| FrameMap::default());
-        Ok(Self { snapshot, frames, blocks, memory })
+        Ok(Self { snapshot, frames, blocks, owned: Pages::ZERO, memory })
     }
 
     fn add_block_types(&mut self, raw: &[u8]) -> Result<(), Problem> {
@@ -101,11 +106,32 @@ impl Assembly {
         chunks::decode(raw, map, announced, &mut self.memory)
     }
 
+    fn add_owners(&mut self, raw: &[u8]) -> Result<(), Problem> {
+        let frames = self.snapshot.frames.as_ref().map(|map| map.len());
+        if frames != self.frames || self.snapshot.owners.is_some() {
+            return Err(Problem::Misplaced);
+        }
+        let names: Names<'_> = serde_json::from_slice(raw).map_err(Problem::Meta)?;
+        if names.frames > FRAMES_MAX {
+            return Err(Problem::TooManyFrames(FRAMES_MAX));
+        }
+        self.memory.expect(names.frames)?;
+        self.owned = names.frames;
+        self.snapshot.owners = Some(names.into_owners());
+        Ok(())
+    }
+
+    fn add_owned_frames(&mut self, raw: &[u8]) -> Result<(), Problem> {
+        let owners = self.snapshot.owners.as_mut().ok_or(Problem::Misplaced)?;
+        chunks::decode(raw, &mut owners.map.0, self.owned, &mut self.memory)
+    }
+
     /// Compares what was read with what META announced and with the ENDS section.
     fn check_totals(&self, mut raw: &[u8], before: Totals) -> Result<(), Problem> {
         let frames = self.snapshot.frames.as_ref().map(|map| map.len());
         let blocks = self.snapshot.block_types.as_ref().map(|types| types.len() as u64);
-        if frames != self.frames || blocks != self.blocks {
+        let owned = self.snapshot.owners.as_ref().map_or(Pages::ZERO, |owners| owners.map.len());
+        if frames != self.frames || blocks != self.blocks || owned != self.owned {
             return Err(Problem::Incomplete);
         }
         let found = [

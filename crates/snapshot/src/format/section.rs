@@ -27,15 +27,19 @@ impl Tag {
     pub const TYPE: Self = Self(*b"TYPE");
     /// A batch of frame chunks.
     pub const FRAM: Self = Self(*b"FRAM");
+    /// Names of owners, as JSON.
+    pub const OWNR: Self = Self(*b"ownr");
+    /// A batch of chunks with the owners of frames.
+    pub const OFRA: Self = Self(*b"ofra");
     /// Section of the totals. Always the last one.
     pub const ENDS: Self = Self(*b"ENDS");
 
     /// Most raw bytes a section of this kind may have; `None` for an unknown one.
     pub(super) const fn raw_max(self) -> Option<u64> {
         match &self.0 {
-            b"META" => Some(16 << 20),
+            b"META" | b"ownr" => Some(16 << 20),
             b"TYPE" => Some(BLOCKS_MAX),
-            b"FRAM" => Some(2 << 20),
+            b"FRAM" | b"ofra" => Some(2 << 20),
             b"ENDS" => Some(32),
             _ => None,
         }

@@ -11,6 +11,7 @@ use crate::Snapshot;
 use crate::bounds::{Block, Zone, meeting_scanners};
 use crate::census::{Census, ZoneCensus};
 use crate::model::{NodeInfo, ZoneInfo};
+use crate::owners::Holdings;
 use crate::prices::Prices;
 
 impl Inspection {
@@ -32,6 +33,7 @@ impl Inspection {
             machine: machine_view(snapshot),
             total: machine.view(prices),
             nodes,
+            owners: census.and_then(|census| Holdings::of(snapshot, census).ok()?),
             settings: settings::of(snapshot),
             counters: Counters::of(&snapshot.vmstat),
             inconsistencies: census.map(|census| census.problems.clone()).unwrap_or_default(),

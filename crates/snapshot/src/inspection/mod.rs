@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::{Missing, Source, Watermarks};
+use crate::owners::Holdings;
 use crate::prices::MovesOf;
 
 pub use findings::{BlockTally, Drop, Findings, Goal, HeldBy, HeldByFew, HugeInUse, Losses, OnCpuLists, Recovery};
@@ -35,6 +36,9 @@ pub struct Inspection {
     pub total: View,
     /// The nodes, by number.
     pub nodes: Vec<NodeView>,
+    /// Owners of memory, where the snapshot names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Holdings>,
     /// Settings that bear on huge pages, in a fixed order.
     pub settings: Vec<Setting>,
     /// Compaction and huge-page events since boot.

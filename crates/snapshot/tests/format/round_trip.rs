@@ -35,6 +35,14 @@ fn a_snapshot_that_contradicts_itself_is_not_written() {
 }
 
 #[test]
+fn owners_without_a_name_are_not_written() {
+    let mut snapshot = full();
+    snapshot.owners.as_mut().expect("it has owners").users.pop();
+    let error = write(&snapshot, &mut Vec::new()).expect_err("frames of a user that is not listed");
+    assert!(matches!(error, WriteError::Structure(StructureError::Owners(1))), "{error}");
+}
+
+#[test]
 fn a_map_of_many_sections_is_put_together_again() {
     let runs: Vec<_> = (0..2_000_000_u64).map(|i| (i * 7919 % 300, i % 2, 1)).collect();
     let snapshot = Snapshot { machine: machine(), frames: Some(map_of(&runs)), ..Snapshot::default() };

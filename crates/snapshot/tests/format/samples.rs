@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use order9_snapshot::format::write;
+use order9_snapshot::owners::{KernelUse, KernelUseKind, MappedFile, OwnerMapBuilder, Owners, Process, User};
 use order9_snapshot::{
     Calibration, CaptureCost, FrameMap, FrameMapBuilder, FrameState, Machine, Measured, Missing, NodeInfo, PcpInfo,
     Pressure, Snapshot, Source, Watermarks, ZoneInfo,
@@ -79,6 +80,7 @@ pub(crate) fn full() -> Snapshot {
         pressure: Some(Pressure { some_us: 1, full_us: 2 }),
         missing: vec![Missing { path: "/proc/iomem".to_owned(), reason: "needs root".to_owned() }],
         calibration: Some(calibration()),
+        owners: Some(owners()),
         cost: CaptureCost {
             wall: Nanos::new(1),
             cpu: Nanos::new(2),
@@ -86,6 +88,21 @@ pub(crate) fn full() -> Snapshot {
             inconsistent: Pages::new(4),
             free_drift: Pages::new(5),
         },
+    }
+}
+
+/// Two users and a control group that hold some frames.
+fn owners() -> Owners {
+    let mut map = OwnerMapBuilder::default();
+    (0..40_000).for_each(|at| map.push((at % 3 < 2).then_some(at % 3), (at % 5 == 0).then_some(0)));
+    let process = Process { pid: 7, command: "java".to_owned(), resident: Pages::new(9), ..Process::default() };
+    let kernel = KernelUse { name: "dentry".to_owned(), kind: KernelUseKind::Slab, pages: Pages::new(8) };
+    Owners {
+        users: vec![User::Process(process), User::File(MappedFile { path: "/lib/\u{e4}".to_owned(), pid: 7 })],
+        cgroups: vec!["/app".to_owned()],
+        kernel: vec![kernel],
+        notes: vec!["a note".to_owned()],
+        map: map.finish(),
     }
 }
 

@@ -87,5 +87,6 @@ async fn start<S: Sys>(sys: &S, size: Bytes, percent: u64, madvise: bool) -> Res
     let region = Region::touch(sys, Wanted { size, madvise, pinned: true }).await?;
     sys.sample(&format!("start-{percent}"), region.time);
     region.slots.report_slots(sys, &format!("-{percent}"));
+    sys.snapshot(&format!("guest-{percent}"));
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::ops::Add;
 
 use order9_units::Nanos;
 
+use super::address_space::Area;
 use super::measuring::Measuring;
 use super::shared::Shared;
 use super::stop::Stop;
@@ -36,6 +37,13 @@ pub trait Processes: Sized {
     fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> impl Future<Output = Result<Self::Child, Stop>>
     where
         B: FnOnce(Self) -> F + Send + 'static,
+        F: Future<Output = Result<(), Stop>> + 'static;
+
+    /// Starts a process that runs `body` and has the private memory of the process with this number which memory in use belonged to at
+    /// the start; `body` gets the part that is in base pages and not locked. `ESRCH` where there is none, `ENOSYS` on a real kernel.
+    fn adopt<B, F>(&self, holder: u64, name: &str, body: B) -> impl Future<Output = Result<Self::Child, Stop>>
+    where
+        B: FnOnce(Self, Area) -> F + Send + 'static,
         F: Future<Output = Result<(), Stop>> + 'static;
 
     /// Numbers, 0 at first, that this process has in common with all children that it starts later. Nothing else of what a body captures is

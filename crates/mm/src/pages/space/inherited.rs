@@ -2,7 +2,7 @@
 //!
 //! Key types: [`UserPage`] (what such a page is), [`UserPageUse`] (what is known of its use), [`Inherited`] (what all of them
 //! belong to). Reclaim and compaction ask whose a page is, so each gets an owner: anonymous pages are those of one space that
-//! no process has, at consecutive addresses; pages of files are those of two devices, at consecutive places, the mapped ones
+//! no process has, or of one for each process that is known to have held some, at consecutive addresses; pages of files are those of two devices, at consecutive places, the mapped ones
 //! of the second; pages of tmpfs are those of one file that stays open. Page tables of the space are among those that the
 //! machine starts with. A device has no inode that could be freed: its pages stay until reclaim takes them.
 
@@ -105,6 +105,24 @@ mod tests {
         assert_eq!((on(LruList::ActiveAnon), on(LruList::InactiveAnon)), (100, 100));
         assert_eq!((on(LruList::ActiveFile), on(LruList::InactiveFile)), (150, 150));
         assert_eq!(on(LruList::Unevictable), 100);
+    }
+
+    #[test]
+    fn pages_of_known_processes_are_in_spaces_of_their_own() {
+        let (mut builder, free) = (builder(), "it is free to be given");
+        let mut at = SPAN.iter();
+        at.by_ref().take(3).for_each(|pfn| builder.page_table(pfn).expect(free));
+        for (holder, pfn) in [None, Some(0), Some(2), Some(2)].into_iter().zip(at.by_ref()) {
+            builder.page_of_holder(pfn, UserPage::Anon, UserPageUse::default(), holder).expect(free);
+        }
+        at.for_each(|pfn| builder.free(pfn, Order::ZERO).expect(free));
+        let mm: Mm = builder.finish();
+        assert_eq!(mm.check(), Ok(()));
+        let pages = |holder| mm.inherited(holder).map(|(_, range)| range.len().get());
+        assert_eq!([0, 1, 2, 3].map(pages), [Some(1), Some(0), Some(2), None]);
+        let (one, two) = (mm.inherited(0).expect("it is there").0, mm.inherited(2).expect("it is there").0);
+        assert_ne!(one, two);
+        assert_eq!(mm.space(two).expect("it lives").vmas().count(), 1);
     }
 
     #[test]
