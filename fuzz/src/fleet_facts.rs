@@ -6,7 +6,7 @@ use order9_fleet::store;
 ///
 /// # Panics
 /// Where it does not.
-pub fn run(input: &[u8]) {
+pub(crate) fn run(input: &[u8]) {
     let Ok(hosts) = store::read(input.to_vec()) else { return };
     let mut copy = Vec::new();
     store::write(&hosts, &vec![None; hosts.len()], &mut copy).expect("a table that was read can be written");

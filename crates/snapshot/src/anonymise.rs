@@ -8,8 +8,8 @@ const OF_PLACES: [&str; 3] = ["nr_slab_reclaimable", "nr_inactive_file", "nr_act
 const OF_MEMINFO: [&str; 5] = ["MemAvailable", "SwapTotal", "HugePages_Total", "HugePages_Free", "HugePages_Rsvd"];
 
 impl Snapshot {
-    /// Drops the command line, the release beyond its first two numbers, the time since boot, stall times, the cost of the capture, and
-    /// every counter that an inspection does not show. Frames, zones, settings and measured prices stay.
+    /// Drops the owners of memory, the command line, the release beyond its first two numbers, the time since boot, stall times, the cost of
+    /// the capture, and every counter that an inspection does not show. Frames, zones, settings and measured prices stay.
     pub fn anonymise(&mut self) {
         let machine = &mut self.machine;
         machine.kernel_command_line.clear();
@@ -17,6 +17,7 @@ impl Snapshot {
         machine.kernel_release = series(&machine.kernel_release);
         machine.uptime = None;
         self.pressure = None;
+        self.owners = None;
         self.cost = CaptureCost::default();
         self.vmstat.retain(|name, _| crate::inspection::shows_counter(name));
         self.meminfo.retain(|name, _| OF_MEMINFO.contains(&name.as_str()));
@@ -38,6 +39,7 @@ mod tests {
     use super::*;
     use crate::census::Census;
     use crate::inspection::Inspection;
+    use crate::owners::Owners;
     use crate::prices::Prices;
     use crate::synth::{SynthSpec, synth};
 
@@ -57,6 +59,7 @@ mod tests {
         snapshot.machine.kernel_command_line = "hugepages=8".to_owned();
         snapshot.vmstat.extend([("thp_fault_alloc".to_owned(), 7), ("pgfault".to_owned(), 12_345)]);
         let mut anonymous = snapshot.clone();
+        anonymous.owners = Some(Owners::default());
         anonymous.anonymise();
         let [before, after] = [&snapshot, &anonymous].map(|snapshot| {
             let census = Census::of(snapshot).expect("a sound map");
@@ -65,6 +68,7 @@ mod tests {
         assert_eq!((&after.total, &after.nodes, &after.settings), (&before.total, &before.nodes, &before.settings));
         assert_eq!(after.counters, before.counters);
         assert_eq!((after.machine.kernel_release.as_str(), after.machine.uptime), ("6.8", None));
+        assert!(anonymous.owners.is_none());
         assert!(!anonymous.vmstat.contains_key("pgfault") && anonymous.machine.kernel_command_line.is_empty());
     }
 }
