@@ -56,7 +56,10 @@ const FORMS: &[Form] = &[
     form::<Vec<kernels::Json<'_>>>("kernels list", "kernels that can be had, and those of the cache"),
     form::<machines::List>("machines list", "the built-in machines"),
     form::<machines::Show>("machines show", "a machine: every figure with its source"),
-    form::<sweep::Json<'_>>("merge", "cells of several sweeps put together: figures by point and by axis, failures, digest"),
+    form::<sweep::Json<'_>>(
+        "merge",
+        "cells of several sweeps put together: figures by point and by axis, failures, digest",
+    ),
     form::<Written>("man", "the manual pages that were written"),
     form::<Changed>("plot", "counters and operations of a stored run that changed"),
     form::<Diff>("policies diff", "switches that differ between two policies"),

@@ -25,12 +25,7 @@ impl Exclusion {
         entries.iter().map(|entry| Self::entry(entry, expected, points, place)).collect()
     }
 
-    fn entry(
-        entry: &Leaf<'_>,
-        expected: &str,
-        points: &[Point],
-        place: Place<'_>,
-    ) -> Result<Self, FileError<Problem>> {
+    fn entry(entry: &Leaf<'_>, expected: &str, points: &[Point], place: Place<'_>) -> Result<Self, FileError<Problem>> {
         let DeValue::Table(table) = entry.value else { return Err(place.error(entry.at, entry.wrong(expected))) };
         let lines = leaves(table, |_| true);
         if lines.is_empty() {

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use order9_record::Digest;
 
@@ -24,12 +23,28 @@ const MAGIC: &str = "order9-cell-1";
 /// Name of the plan in the folder.
 const PLAN: &str = "plan.toml";
 
-/// A folder of cells, locked as long as any clone of this lives.
-#[derive(Clone, Debug)]
+/// A folder of cells, locked as long as this lives.
+#[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
+    places: Places,
+    /// The locked file. Dropping it frees the lock.
+    _lock: File,
+}
+
+/// Where a cell goes: the folder, and the cache. Whoever still runs a cell for a sweep that has stopped may keep it without the lock: it
+/// gives what another would.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    cells: PathBuf,
     cache: Option<PathBuf>,
-    _lock: Arc<File>,
+}
+
+impl Places {
+    pub(crate) fn keep(&self, done: &Done) -> Result<(), SweepError> {
+        put(&self.cells, done)?;
+        self.cache.as_deref().map_or(Ok(()), |cache| put(cache, done))
+    }
 }
 
 impl Folder {
@@ -50,7 +65,7 @@ impl Folder {
             TryLockError::Error(cause) => SweepError::Io { path, cause },
         })?;
         remove_temporaries(&cells)?;
-        Ok(Self { root: root.to_owned(), cache: cache.map(Path::to_owned), _lock: Arc::new(lock) })
+        Ok(Self { root: root.to_owned(), places: Places { cells, cache: cache.map(Path::to_owned) }, _lock: lock })
     }
 
     /// Path of the folder.
@@ -65,13 +80,14 @@ impl Folder {
     /// # Errors
     /// A file system that refuses.
     pub fn get(&self, name: Digest) -> Result<Option<Done>, SweepError> {
-        if let Some(done) = read(&place(&self.root.join(CELLS), name), name)? {
+        let Places { cells, cache } = &self.places;
+        if let Some(done) = read(&place(cells, name), name)? {
             return Ok(Some(done));
         }
-        let Some(cache) = &self.cache else { return Ok(None) };
+        let Some(cache) = cache else { return Ok(None) };
         let found = read(&place(cache, name), name)?;
         if let Some(done) = &found {
-            put(&self.root.join(CELLS), done)?;
+            put(cells, done)?;
         }
         Ok(found)
     }
@@ -81,8 +97,12 @@ impl Folder {
     /// # Errors
     /// A file system that refuses.
     pub fn keep(&self, done: &Done) -> Result<(), SweepError> {
-        put(&self.root.join(CELLS), done)?;
-        self.cache.as_deref().map_or(Ok(()), |cache| put(cache, done))
+        self.places.keep(done)
+    }
+
+    /// Where cells go.
+    pub(crate) fn places(&self) -> Places {
+        self.places.clone()
     }
 
     /// Names of all cells of the folder, in order.
@@ -163,7 +183,8 @@ fn remove_temporaries(cells: &Path) -> Result<(), SweepError> {
 /// Folders into which cells are spread by the first digits of their names.
 fn parts(cells: &Path) -> Result<Vec<PathBuf>, SweepError> {
     let entries = fs::read_dir(cells).map_err(SweepError::io(cells))?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(SweepError::io(cells))?;
+    let paths =
+        entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(SweepError::io(cells))?;
     Ok(paths.into_iter().filter(|path| path.is_dir()).collect())
 }
 

@@ -33,9 +33,21 @@ pub static KEYS: &[Key] = &[
     key("record.check", "a number", "number of steps after which all laws are checked"),
     key("axes.parameters", "table of lists", "axes of parameters: a list of values each"),
     key("axes.settings", "table of lists", "axes of settings: a list of values each"),
-    key("exclude", "tables `[[exclude]]`", "combinations that are left out: an axis with a value, or a list of values, on each line"),
-    key("until.measure", "an operation and a statistic, or a list", "measures that must be known well enough before a point ends"),
-    key("until.interval", "a share in percent", "largest half width of the 95 % confidence interval of the mean over seeds"),
+    key(
+        "exclude",
+        "tables `[[exclude]]`",
+        "combinations that are left out: an axis with a value, or a list of values, on each line",
+    ),
+    key(
+        "until.measure",
+        "an operation and a statistic, or a list",
+        "measures that must be known well enough before a point ends",
+    ),
+    key(
+        "until.interval",
+        "a share in percent",
+        "largest half width of the 95 % confidence interval of the mean over seeds",
+    ),
     key("until.seeds", "two numbers", "least and most seeds of a point"),
 ];
 

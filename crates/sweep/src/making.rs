@@ -4,19 +4,18 @@ use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use order9_units::Bytes;
 
+use crate::Plan;
 use crate::SweepError;
 use crate::axes::Axes;
-use crate::folder::Folder;
+use crate::folder::{Folder, Places};
 use crate::point::Point;
 use crate::run::Done;
 use crate::until::{Seeds, Values};
-use crate::Plan;
 
 /// How cells are made; nothing of it changes a result.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +97,7 @@ pub fn sweep(
             course.ready.pop_front();
             (running, memory) = (running + 1, memory + point.needs());
             progress.begun(point.axes(), seed);
-            start(point.clone(), (at, seed), folder.clone(), sender.clone());
+            start(point.clone(), (at, seed), folder.places(), sender.clone());
         }
         if running == 0 {
             break;
@@ -121,10 +120,10 @@ pub fn sweep(
 type Answer = ((usize, u64), Result<Done, SweepError>);
 
 /// Runs a cell in a thread of its own, and keeps it.
-fn start(point: Point, (at, seed): (usize, u64), folder: Folder, answer: mpsc::Sender<Answer>) {
+fn start(point: Point, (at, seed): (usize, u64), places: Places, answer: mpsc::Sender<Answer>) {
     thread::spawn(move || {
         let done = point.run(seed);
-        let kept = folder.keep(&done).map(|()| done);
+        let kept = places.keep(&done).map(|()| done);
         // Nobody listens any more where the sweep has stopped.
         let _ = answer.send(((at, seed), kept));
     });
@@ -185,11 +184,3 @@ impl<'a> Course<'a> {
         progress.ended(Ended { done, was_kept, ended, total: self.total });
     }
 }
-
-/// A flag that nobody sets, for sweeps that nothing stops.
-#[cfg(test)]
-pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
-
-/// A thread takes what it needs with it.
-const fn _is_sent<T: Send>() {}
-const _: () = _is_sent::<(Point, Folder, Arc<Plan>)>();

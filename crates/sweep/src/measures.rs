@@ -91,11 +91,8 @@ pub(crate) fn measures(run: &Run) -> Vec<Measure> {
             unit: Unit::Count.name().to_owned(),
         });
     }
-    let durations = [
-        ("user", run.durations.user),
-        ("system", run.durations.system),
-        ("elapsed", run.durations.elapsed),
-    ];
+    let durations =
+        [("user", run.durations.user), ("system", run.durations.system), ("elapsed", run.durations.elapsed)];
     measures.extend(durations.map(|(name, time)| Measure {
         operation: name.to_owned(),
         statistic: Statistic::Total,

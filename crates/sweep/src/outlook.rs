@@ -9,17 +9,18 @@ use order9_units::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::Plan;
 use crate::SweepError;
 use crate::folder::Kept;
 use crate::point::Point;
-use crate::Plan;
+use crate::run::Done;
 
 /// Outlook on a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlook {
     /// Combinations of everything but the seed.
     pub points: usize,
-    /// Cells that run in any case.
+    /// Cells that are needed as far as is known: with a stop rule, what cells that are kept do not decide.
     pub cells: u64,
     /// Cells where the stop rule lets no point end before its last seed; the same without a rule.
     pub cells_at_most: u64,
@@ -57,24 +58,16 @@ pub enum Probe {
 /// A file system that refuses.
 pub fn outlook(plan: &Plan, points: &[Point], kept_cells: &Kept, probe: Probe) -> Result<Outlook, SweepError> {
     let mut rates = Rates::default();
-    let (mut cells, mut cells_at_most, mut kept) = (0, 0, 0);
+    let (mut cells, mut cells_at_most, mut kept) = (0_u64, 0_u64, 0_u64);
     let mut open = Vec::new();
     for point in points {
         let steps = point.steps().unwrap_or(1).max(1);
-        let (mut missing, seeds) = (0, plan.seeds(point).least());
-        let more = plan.seeds(point).most() - seeds.len() as u64;
-        cells += seeds.len() as u64;
-        cells_at_most += seeds.len() as u64 + more;
-        for seed in seeds {
-            match kept_cells.get(point.cell_name(seed))? {
-                Some(done) => {
-                    kept += 1;
-                    rates.add(point, steps, done.host.cpu_ns);
-                }
-                None => missing += 1,
-            }
-        }
-        open.push((point, steps, missing, more));
+        let course = course(plan, point, kept_cells)?;
+        course.ended.iter().for_each(|done| rates.add(point, steps, done.host.cpu_ns));
+        let (ended, known) = (course.ended.len() as u64, course.ended.len() as u64 + course.missing);
+        let most = if course.missing == 0 { known } else { plan.seeds(point).most() };
+        (cells, cells_at_most, kept) = (cells + known, cells_at_most + most, kept + ended);
+        open.push((point, steps, course.missing, most - known));
     }
     let memory = points.iter().map(Point::needs).max().unwrap_or(Bytes::ZERO);
     let mut basis = format!("from the times of {kept} cells that are kept");
@@ -86,6 +79,34 @@ pub fn outlook(plan: &Plan, points: &[Point], kept_cells: &Kept, probe: Probe) -
     }
     let estimate = rates.sum(&open).map(|(cpu_ns, cpu_at_most_ns)| Estimate { cpu_ns, cpu_at_most_ns, basis });
     Ok(Outlook { points: points.len(), cells, cells_at_most, kept, memory_of_a_cell: memory, estimate })
+}
+
+/// Cells of a point: those that have ended, and how many are known to be missing.
+struct PointCourse {
+    ended: Vec<Done>,
+    missing: u64,
+}
+
+/// Follows a point, its stop rule included, as far as its cells are kept.
+fn course(plan: &Plan, point: &Point, kept: &Kept) -> Result<PointCourse, SweepError> {
+    let seeds = plan.seeds(point);
+    let (mut ended, mut values, mut asked) = (Vec::new(), Vec::new(), seeds.least());
+    loop {
+        let mut missing = 0;
+        for seed in asked {
+            match kept.get(point.cell_name(seed))? {
+                Some(done) => {
+                    values.extend(plan.until().map(|until| until.values(&done)));
+                    ended.push(done);
+                }
+                None => missing += 1,
+            }
+        }
+        asked = if missing == 0 { seeds.further(&values) } else { Vec::new() };
+        if asked.is_empty() {
+            return Ok(PointCourse { ended, missing });
+        }
+    }
 }
 
 /// CPU time per access, by workload and machine, by workload, and of all: sums of both.

@@ -50,15 +50,16 @@ impl Plan {
         let document = place.parse::<Problem>()?;
         let all = leaves(&document, is_group);
         let lines = lines(&all, place)?;
-        let until = Until::of(&lines.until, &lines.workloads, place)?;
-        if let (Some(seeds), Some(_)) = (lines.common.iter().find(|leaf| leaf.key == "seeds"), &until) {
+        if let (Some(seeds), false) = (lines.common.iter().find(|leaf| leaf.key == "seeds"), lines.until.is_empty()) {
             return Err(place.error(seeds.at, Problem::Either("seeds", "until")).into());
         }
+        let until = Until::of(&lines.until, &lines.workloads, place)?;
         let mut points = space::points(&lines, file, place, available)?;
         let exclusions = Exclusion::of(lines.exclude.as_ref(), &points, place)?;
         points.retain(|point| !exclusions.iter().any(|exclusion| exclusion.holds(point.axes())));
         if let Some(point) = twice(&points) {
-            let label = point.axes().labels().map(|(axis, label)| format!("{axis}={label}")).collect::<Vec<_>>().join(" ");
+            let label =
+                point.axes().labels().map(|(axis, label)| format!("{axis}={label}")).collect::<Vec<_>>().join(" ");
             return Err(place.error(0, Problem::Twice { axis: "the plan".to_owned(), label }).into());
         }
         if points.is_empty() {
@@ -135,7 +136,9 @@ impl Definition for Text {
 }
 
 fn is_group(key: &str) -> bool {
-    is_table(key) || matches!(key, "axes" | "axes.parameters" | "axes.settings" | "until") || key.starts_with("axes.settings.")
+    is_table(key)
+        || matches!(key, "axes" | "axes.parameters" | "axes.settings" | "until")
+        || key.starts_with("axes.settings.")
 }
 
 /// Reasons why keys of scenarios have no place here.
@@ -173,7 +176,9 @@ fn sort<'a>(leaf: &Leaf<'a>, lines: &mut Lines<'a>) -> Result<(), Problem> {
     let renamed = |key: String, leaf: &Leaf<'a>| Leaf { key, value: leaf.value, at: leaf.at };
     match leaf.key.as_str() {
         "workload" => lines.workloads = vec![workload(leaf)?],
-        "workloads" => lines.workloads = list(leaf, "a list of workloads")?.iter().map(workload).collect::<Result<_, _>>()?,
+        "workloads" => {
+            lines.workloads = list(leaf, "a list of workloads")?.iter().map(workload).collect::<Result<_, _>>()?
+        }
         "machine" => lines.machines = vec![leaf.clone()],
         "machines" => {
             let machines = list(leaf, "a list of machines")?;
@@ -190,7 +195,9 @@ fn sort<'a>(leaf: &Leaf<'a>, lines: &mut Lines<'a>) -> Result<(), Problem> {
             leaf.entries().ok_or_else(|| leaf.wrong("a table"))?;
         }
         key => match (key.strip_prefix("axes."), key.split_once('.')) {
-            (Some(axis), _) if axis.starts_with("parameters.") => lines.parameter_axes.push(renamed(axis.to_owned(), leaf)),
+            (Some(axis), _) if axis.starts_with("parameters.") => {
+                lines.parameter_axes.push(renamed(axis.to_owned(), leaf))
+            }
             (Some(axis), _) if axis.starts_with("settings.") => lines.setting_axes.push(renamed(axis.to_owned(), leaf)),
             (None, Some(("until", _))) => lines.until.push(leaf.clone()),
             (None, Some(("parameters", _))) => lines.parameters.push(leaf.clone()),

@@ -24,7 +24,18 @@ const TIMES: &str = "times.parquet";
 const VERSION: &str = "1";
 /// Columns of every sweep. Between `memory` and `seed` stand parameters and settings; `policy` and `machine` are those of the folders.
 pub(crate) const COLUMNS: [&str; 12] = [
-    "cell", "workload", "memory", "seed", "engine", "digest", "outcome", "message", "operation", "statistic", "value", "unit",
+    "cell",
+    "workload",
+    "memory",
+    "seed",
+    "engine",
+    "digest",
+    "outcome",
+    "message",
+    "operation",
+    "statistic",
+    "value",
+    "unit",
 ];
 
 /// Writes all results of `cells` into the folder, in place of those that were there. `names` are the parameters and settings that have a

@@ -51,7 +51,8 @@ pub(crate) fn points(
     available: Bytes,
 ) -> Result<Vec<Point>, PlanFileError> {
     check(lines, place)?;
-    let mut space = Space { lines, file, place, namer: Namer::default(), memories: BTreeMap::new(), points: Vec::new() };
+    let mut space =
+        Space { lines, file, place, namer: Namer::default(), memories: BTreeMap::new(), points: Vec::new() };
     let machines = one_at_least(&lines.machines);
     let memories = if lines.memories.is_empty() { vec![Memory::default()] } else { lines.memories.clone() };
     for &workload in &lines.workloads {
@@ -89,7 +90,8 @@ impl Space<'_> {
         available: Bytes,
     ) -> Result<(), PlanFileError> {
         let (file, place) = (self.file, self.place);
-        let refused = |error: FileError<order9_lab::scenario::Problem>| PlanFileError::Scenario(ScenarioError::File(error));
+        let refused =
+            |error: FileError<order9_lab::scenario::Problem>| PlanFileError::Scenario(ScenarioError::File(error));
         let own = |leaf: &&Leaf<'_>| has(workload, parameter_of(leaf));
         let parameters = self.lines.parameters.iter().filter(own);
         let said: Vec<Leaf<'_>> =
@@ -158,7 +160,9 @@ fn check(lines: &Lines<'_>, place: Place<'_>) -> Result<(), FileError<Problem>> 
     }
     for leaf in lines.parameter_axes.iter().chain(&lines.setting_axes) {
         let fixed = lines.parameters.iter().chain(&lines.common);
-        let is_same = |other: &&Leaf<'_>| other.key == leaf.key || setting_of(leaf).is_some() && setting_of(leaf) == setting_of(other);
+        let is_same = |other: &&Leaf<'_>| {
+            other.key == leaf.key || setting_of(leaf).is_some() && setting_of(leaf) == setting_of(other)
+        };
         if fixed.clone().any(|other| is_same(&other)) {
             return refused(leaf, Problem::Both(shown(&leaf.key)));
         }
@@ -176,7 +180,8 @@ fn check(lines: &Lines<'_>, place: Place<'_>) -> Result<(), FileError<Problem>> 
             return Err(place.error(memory.at, Problem::Twice { axis: "memory".to_owned(), label }));
         }
     }
-    let lengths = lines.parameter_axes.iter().chain(&lines.setting_axes).filter_map(Leaf::elements).map(|all| all.len());
+    let lengths =
+        lines.parameter_axes.iter().chain(&lines.setting_axes).filter_map(Leaf::elements).map(|all| all.len());
     let others = [lines.workloads.len(), lines.machines.len().max(1), lines.memories.len().max(1)];
     let cells = lengths.chain(others).fold(1_u128, |product, length| product.saturating_mul(length as u128));
     if cells > u128::from(CELLS_MAX) {
@@ -186,7 +191,11 @@ fn check(lines: &Lines<'_>, place: Place<'_>) -> Result<(), FileError<Problem>> 
 }
 
 /// Refuses the first leaf with the label of one before it.
-fn unique(values: &[Leaf<'_>], label: impl Fn(&Leaf<'_>) -> String, place: Place<'_>) -> Result<(), FileError<Problem>> {
+fn unique(
+    values: &[Leaf<'_>],
+    label: impl Fn(&Leaf<'_>) -> String,
+    place: Place<'_>,
+) -> Result<(), FileError<Problem>> {
     let labels: Vec<String> = values.iter().map(label).collect();
     // Lists are told apart by what they do, later.
     let repeated = (1..labels.len()).find(|&at| labels[at] != "an array" && labels[..at].contains(&labels[at]));

@@ -83,7 +83,8 @@ impl Until {
             return Err(place.error(first.at, order9_lab::scenario::Problem::Contradiction(expected)));
         };
         let measures = measures(leaf, workloads).map_err(|problem| place.error(leaf.at, problem))?;
-        let share = find("interval").map_or(Ok(0.05), |leaf| share(leaf).map_err(|problem| place.error(leaf.at, problem)))?;
+        let share =
+            find("interval").map_or(Ok(0.05), |leaf| share(leaf).map_err(|problem| place.error(leaf.at, problem)))?;
         let [least, most] =
             find("seeds").map_or(Ok([3, 20]), |leaf| seeds(leaf).map_err(|problem| place.error(leaf.at, problem)))?;
         Ok(Some(Self { measures, share, least, most }))

@@ -52,6 +52,7 @@ pub fn sample(cells: &[Done], share: Share, seed: u64) -> Vec<&Done> {
 pub fn verify(points: &[Point], kept: &Done) -> Option<Differs> {
     let point = points.iter().find(|point| point.cell_name(kept.seed) == kept.cell)?;
     let now = point.run(kept.seed);
-    let is_same = (kept.digest, kept.end, &kept.message, &kept.measures) == (now.digest, now.end, &now.message, &now.measures);
+    let is_same =
+        (kept.digest, kept.end, &kept.message, &kept.measures) == (now.digest, now.end, &now.message, &now.measures);
     (!is_same).then(|| Differs { kept: kept.clone(), now })
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 use order9_host::available_memory;
 use order9_sweep::emit::Job;
 use order9_sweep::{
-    Done, Folder, Kept, Making, Outlook, Plan, Point, Probe, Seeds, Shard, Summary, SweepError, Swept, outlook, sample, verify,
-    write_results,
+    Done, Folder, Kept, Making, Outlook, Plan, Point, Probe, Seeds, Shard, Summary, SweepError, Swept, outlook, sample,
+    verify, write_results,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -98,7 +98,10 @@ fn make(args: &SweepArgs, plan: &Plan, points: &[Point], output: &Path) -> Resul
     let swept = swept.map_err(|error| kept_beside(&error, &folder, plan, points))?;
     let cells = cells(plan, points, &folder).map_err(refused)?;
     write_results(&folder, cells.clone()).map_err(refused)?;
-    let verified = args.verify.filter(|_| !stop.load(Ordering::Relaxed)).map(|share| again(points, sample(&cells, share, args.verify_seed)));
+    let verified = args
+        .verify
+        .filter(|_| !stop.load(Ordering::Relaxed))
+        .map(|share| again(points, sample(&cells, share, args.verify_seed)));
     let verified = verified.transpose()?;
     let summary = Summary::of(cells, plan.until());
     tell(&summary, output, swept, verified, args.json)?;
@@ -106,7 +109,9 @@ fn make(args: &SweepArgs, plan: &Plan, points: &[Point], output: &Path) -> Resul
         0 => some_completed(&summary),
         left => {
             let ended = swept.ran + swept.kept;
-            Err(Failure::Usage(format!("interrupted: {ended} cells are kept, {left} are left; the same command goes on")))
+            Err(Failure::Usage(format!(
+                "interrupted: {ended} cells are kept, {left} are left; the same command goes on"
+            )))
         }
     }
 }

@@ -17,11 +17,16 @@ pub(super) fn outlook(outlook: &Outlook, plan: &Plan, jobs: NonZeroUsize) -> Str
     }
     text += &format!("\n{} kept, {} to run\n", grouped(*kept), grouped(cells - kept));
     let together = Bytes::new(memory_of_a_cell.get().saturating_mul(jobs.get() as u64));
-    text += &format!("memory: {} for the largest cell, {} for {jobs} at a time\n", size(*memory_of_a_cell), size(together));
+    text +=
+        &format!("memory: {} for the largest cell, {} for {jobs} at a time\n", size(*memory_of_a_cell), size(together));
     match estimate {
         None => text + "CPU time: unknown, no cell has run\n",
         Some(estimate) => {
-            let at_most = if cells_at_most > cells { format!(", up to {}", hours(estimate.cpu_at_most_ns)) } else { String::new() };
+            let at_most = if cells_at_most > cells {
+                format!(", up to {}", hours(estimate.cpu_at_most_ns))
+            } else {
+                String::new()
+            };
             text + &format!("CPU time: about {}{at_most}, {}\n", hours(estimate.cpu_ns), estimate.basis)
         }
     }
@@ -56,7 +61,8 @@ pub(super) fn end(summary: &Summary, output: &Path, swept: Swept, verified: Opti
 
 /// A cell that came out otherwise.
 pub(super) fn differs(Differs { kept, now }: &Differs) -> String {
-    let digest = |done: &order9_sweep::Done| done.digest.map_or_else(|| done.end.word().to_owned(), |digest| digest.to_string());
+    let digest =
+        |done: &order9_sweep::Done| done.digest.map_or_else(|| done.end.word().to_owned(), |digest| digest.to_string());
     format!(
         "cell {} came out otherwise: {} under {} on {}, seed {}: digest {} then, {} now",
         kept.cell,

@@ -18,8 +18,8 @@ pub(super) fn file(job: &Job<'_>) -> String {
     let folder = |part: u32| format!("{}/parts/{part}", job.output);
     for part in 1..=parts {
         let shard = format!("{part}/{parts}");
-        let words =
-            ["order9", "sweep", job.plan, "--shard", &shard, "--jobs", &jobs.to_string(), "-o", &folder(part)].map(str::to_owned);
+        let words = ["order9", "sweep", job.plan, "--shard", &shard, "--jobs", &jobs.to_string(), "-o", &folder(part)]
+            .map(str::to_owned);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let _ = write!(text, "\n[[task]]\nid = {part}\ncommand = [{}]\n{request}", command(&words));
     }
@@ -28,6 +28,7 @@ pub(super) fn file(job: &Job<'_>) -> String {
     let words: Vec<&str> =
         ["order9", "merge"].into_iter().chain(folders.iter().map(String::as_str)).chain(["-o", &all]).collect();
     let deps: Vec<String> = (1..=parts).map(|part| part.to_string()).collect();
-    let _ = write!(text, "\n[[task]]\nid = {}\ndeps = [{}]\ncommand = [{}]\n", parts + 1, deps.join(", "), command(&words));
+    let _ =
+        write!(text, "\n[[task]]\nid = {}\ndeps = [{}]\ncommand = [{}]\n", parts + 1, deps.join(", "), command(&words));
     text + &format!("[[task.request]]\nresources = {{ \"cpus\" = 1, \"mem\" = {memory} }}\n")
 }

@@ -10,7 +10,8 @@ pub(super) fn file(job: &Job<'_>) -> String {
     let plan = quoted(&format!("/plan/{name}"));
     let key = serde_json::to_string(&name).expect("a text can be written as JSON");
     // A block scalar that says how far it is indented may begin with blanks.
-    let text: String = job.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect();
+    let text: String =
+        job.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect();
     let part = command(&format!(
         r#"part=$((JOB_COMPLETION_INDEX + 1)); exec order9 sweep {plan} --shard "$part/{parts}" --jobs {jobs} -o "/sweep/parts/$part""#
     ));
