@@ -1,4 +1,4 @@
-//! Where in the space of a sweep a cell lies: a label on every axis.
+//! Places of cells in the space of a sweep: a label on every axis.
 
 use std::cmp::Ordering;
 

@@ -24,7 +24,7 @@ pub struct Cell {
     pub axes: Axes,
     /// Seed of the cell.
     pub seed: u64,
-    /// Its inputs as a run directory has them: one policy and one seed.
+    /// Inputs as a run directory has them: one policy and one seed.
     pub inputs: Inputs,
 }
 

@@ -49,7 +49,7 @@ pub enum Problem {
         /// The parameter that was probably meant.
         nearest: Option<&'static str>,
     },
-    /// Something that is said both of all cells and as an axis.
+    /// A parameter or setting that is said both of all cells and as an axis.
     #[error("{0} is an axis, and has one value for all cells above")]
     Both(String),
     /// Two values of an axis with the same label.
@@ -143,7 +143,7 @@ pub enum SweepError {
         /// The refusal of the Parquet library.
         cause: order9_record::table::ParquetError,
     },
-    /// The same cell with two results.
+    /// A cell with two results.
     #[error("cell {cell} has two results: {one} and {other}; one of both hosts does not compute as the other")]
     TwoResults {
         /// Name of the cell.

@@ -32,7 +32,7 @@ pub struct Folder {
     _lock: File,
 }
 
-/// Where a cell goes: the folder, and the cache. Whoever still runs a cell for a sweep that has stopped may keep it without the lock: it
+/// Places of a cell: the folder, and the cache. Whoever still runs a cell for a sweep that has stopped may keep it without the lock: it
 /// gives what another would.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
@@ -100,7 +100,7 @@ impl Folder {
         self.places.keep(done)
     }
 
-    /// Where cells go.
+    /// Places of cells.
     pub(crate) fn places(&self) -> Places {
         self.places.clone()
     }

@@ -17,7 +17,7 @@ use crate::point::Point;
 use crate::run::Done;
 use crate::until::{Seeds, Values};
 
-/// How cells are made; nothing of it changes a result.
+/// Choices about making cells; none changes a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Making<'a> {
     /// Cells at the same time.
@@ -61,7 +61,7 @@ pub struct Swept {
     pub left: u64,
 }
 
-/// How long nobody looks whether the sweep is to stop.
+/// Time between two looks whether the sweep is to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Runs the cells of `points`, which are those of `plan` or some of them, that `folder` does not have. Cells go on in threads of their

@@ -1,4 +1,4 @@
-//! What a cell measured, as a list of figures: statistics of samples, durations, and counts of events.
+//! Measurements of a cell as a list of figures: statistics of samples, durations, and counts of events.
 
 use order9_record::{Run, Unit};
 use order9_report::stats::{Convention, Direction, Generation, Percent, Samples, Statistic as Row};

@@ -1,4 +1,4 @@
-//! What a sweep would take: cells, time of CPUs, memory. Nothing is kept.
+//! Outlooks on sweeps: cells, time of CPUs, memory. Nothing is kept.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -39,7 +39,7 @@ pub struct Estimate {
     pub cpu_ns: Nanos,
     /// CPU time for `cells_at_most`.
     pub cpu_at_most_ns: Nanos,
-    /// Where the estimate is from, in words.
+    /// Origin of the estimate, in words.
     pub basis: String,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a sweep: figures by point and by axis, failures, and what the stop rule decided.
+//! Summaries of cells: figures by point and by axis, failures, and decisions of the stop rule.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct Summary {
     pub workloads: Vec<OfWorkload>,
     /// Cells that did not complete.
     pub failures: Vec<Failure>,
-    /// What the stop rule decided, where there is one.
+    /// Decisions of the stop rule, where there is one.
     pub until: Option<Decided>,
 }
 
@@ -59,7 +59,7 @@ pub struct Named {
 pub struct PointRow {
     /// Labels of the point.
     pub axes: Axes,
-    /// Its cells, one for each seed.
+    /// Number of cells of the point, one for each seed.
     pub seeds: usize,
     /// Cells that did not complete.
     pub failed: usize,

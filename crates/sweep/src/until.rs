@@ -90,7 +90,7 @@ impl Until {
         Ok(Some(Self { measures, share, least, most }))
     }
 
-    /// What the rule looks at in a cell.
+    /// Values of a cell that the rule looks at.
     pub(crate) fn values(&self, done: &Done) -> Values {
         let found = self.measures.iter().flat_map(|(operation, statistic)| done.values(operation, *statistic));
         found.map(|measure| (format!("{} {}", measure.operation, measure.statistic.word()), measure.value)).collect()

@@ -83,7 +83,7 @@ Examples:
 
 /// Put the cells of several sweeps, or of the parts of one, into one folder.
 ///
-/// The same cells give the same results whoever ran them; a cell with two results is refused.
+/// Cells of one name have one result, whoever ran them; a cell with two results is refused.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  order9 merge parts/* -o all")]
 pub(crate) struct MergeArgs {

@@ -28,7 +28,7 @@ use progress::Shown;
 
 /// Folder of an emitted job where none is named.
 const OUTPUT: &str = "sweep";
-/// How long a dry run waits for the cell that it measures.
+/// Time limit of the cell that a dry run measures.
 const PROBE: Duration = Duration::from_secs(30);
 
 /// A sweep for programs.

@@ -7,7 +7,7 @@ use order9_report::number::{count_of, duration, grouped, size};
 use order9_sweep::{Differs, Outlook, Plan, Summary, Swept};
 use order9_units::{Bytes, Nanos};
 
-/// What a sweep would take.
+/// Outlook on a sweep.
 pub(super) fn outlook(outlook: &Outlook, plan: &Plan, jobs: NonZeroUsize) -> String {
     let Outlook { points, cells, cells_at_most, kept, memory_of_a_cell, estimate } = outlook;
     let at_most = if cells_at_most > cells { format!(", up to {}", grouped(*cells_at_most)) } else { String::new() };

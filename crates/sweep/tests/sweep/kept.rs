@@ -125,7 +125,7 @@ fn a_cache_serves_several_sweeps() {
 fn failures_are_results_with_a_message() {
     let place = Place::new();
     let plan = place
-        .plan("workload = \"map-and-write\"\nmachine = \"tiny.toml\"\nseeds = 1\n[axes.parameters]\nsize = [\"8M\", \"64G\"]\n")
+        .plan("workload = \"fill-and-free\"\nmachine = \"tiny.toml\"\nseeds = 1\n[axes.parameters]\nsize = [\"8M\", \"64G\"]\nrounds = [1]\n")
         .unwrap();
     let root = place.path("sweep");
     assert_eq!(run(&plan, &root, 1).ran, 2);
