@@ -26,7 +26,7 @@ mkdir -p "$to/share/man"
 "$to/bin/order9" man -o "$to/share/man/man1"
 
 # Policies and machines are in the command; experiments and published claims are files.
-for folder in scenarios claims; do
+for folder in scenarios sweeps claims; do
     mkdir -p "$to/share/order9/$folder"
     install -m644 "$folder"/*.toml "$to/share/order9/$folder"
 done

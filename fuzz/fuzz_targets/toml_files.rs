@@ -1,4 +1,4 @@
-//! Any text as each kind of file that people write or keep: policy, machine, scenario, guard, manifest. None may panic, and a
+//! Any text as each kind of file that people write or keep: policy, machine, scenario, guard, plan of a sweep, manifest. None may panic, and a
 //! refusal is one line.
 #![no_main]
 
@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 use order9_guard::GuardFile;
 use order9_lab::scenario::Scenario;
 use order9_record::Manifest;
+use order9_sweep::Plan;
+use order9_units::Bytes;
 use tempfile::TempDir;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| TempDir::new().expect("a temporary directory can be made"));
@@ -22,6 +24,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     one_line(order9_lab::machines::load(name));
     one_line(Scenario::named(name));
     one_line(GuardFile::parse(name, text));
+    one_line(Plan::parse(name, text.to_owned(), Bytes::from_gib(1)));
     let _ = Manifest::parse(text, Path::new("manifest.toml"));
 });
 

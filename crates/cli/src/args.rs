@@ -24,6 +24,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod shells;
+mod sweep;
 
 pub(crate) use advise::{AdviseArgs, AskArgs, CollapseArgs, DemandArgs, TrialArgs, TuneArgs, WhatIfArgs, YesNo};
 pub(crate) use apply::{ApplyArgs, UndoArgs};
@@ -39,6 +40,7 @@ pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::{CompareArgs, Layout, RunArgs, ShownArgs, TableFormat, WorkloadsArgs, WorkloadsCommand};
 pub(crate) use schema::SchemaArgs;
 pub(crate) use shells::{CompletionsArgs, ManArgs};
+pub(crate) use sweep::{EngineChoice, MergeArgs, SweepArgs};
 
 /// See physical memory as the page allocator sees it: huge pages free, recoverable, at what cost, and what blocks the
 /// rest.
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Tune(TuneArgs),
     Fleet(Box<FleetArgs>),
     Run(Box<RunArgs>),
+    Sweep(Box<SweepArgs>),
+    Merge(MergeArgs),
     Bench(Box<BenchArgs>),
     Apply(ApplyArgs),
     Undo(UndoArgs),

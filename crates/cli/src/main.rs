@@ -43,6 +43,7 @@ mod run;
 mod schema;
 mod screen;
 mod source;
+mod sweep;
 mod synth;
 mod target;
 mod timing;
@@ -99,6 +100,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Fleet(args) => fleet::run(&args),
         Command::Run(args) if args.repeat.is_some() => repeat::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
+        Command::Merge(args) => sweep::merge(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Apply(args) => apply::apply(&args),
         Command::Undo(args) => apply::undo(&args),

@@ -13,6 +13,7 @@ use order9_lab::{Changed, GapList, machines};
 use order9_policy::{Diff, List, Show};
 use order9_record::Manifest;
 use order9_report::{facts, inspect};
+use order9_sweep::Outlook;
 use order9_toml::{nearest, proposal, shown};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -23,7 +24,7 @@ use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::run::table;
 use crate::written::Written;
-use crate::{apply, compare, kernels, repeat, reproduce, results, validate, workloads};
+use crate::{apply, compare, kernels, repeat, reproduce, results, sweep, validate, workloads};
 
 /// A form of JSON.
 #[derive(Serialize, JsonSchema)]
@@ -59,6 +60,10 @@ const FORMS: &[Form] = &[
     form::<Vec<kernels::Json<'_>>>("kernels list", "kernels that can be had, and those of the cache"),
     form::<machines::List>("machines list", "the built-in machines"),
     form::<machines::Show>("machines show", "a machine: every figure with its source"),
+    form::<sweep::Json<'_>>(
+        "merge",
+        "cells of several sweeps put together: figures by point and by axis, failures, digest",
+    ),
     form::<Written>("man", "the manual pages that were written"),
     form::<Changed>("plot", "counters and operations of a stored run that changed"),
     form::<Diff>("policies diff", "switches that differ between two policies"),
@@ -75,6 +80,8 @@ const FORMS: &[Form] = &[
     form::<facts::Facts<'_>>("snapshot anonymise", "facts of the copy that was written"),
     form::<facts::Facts<'_>>("snapshot info", "facts of a snapshot"),
     form::<facts::Facts<'_>>("snapshot synth", "facts of the snapshot that was written"),
+    form::<sweep::Json<'_>>("sweep", "a sweep: figures by point and by axis, failures, the stop rule, digest"),
+    form::<Outlook>("sweep dry-run", "what a sweep would take: cells, time of CPUs, memory"),
     form::<Tuning>(
         "tune",
         "settings that were searched for a goal: trade-off, effects of settings, all that was tried",

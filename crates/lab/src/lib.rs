@@ -51,5 +51,5 @@ pub use plot::{
     worth,
 };
 pub use proc_files::{machine_files, node_files, process_files, setting_files};
-pub use run::{Finished, Nobody, Observer, resume, run};
+pub use run::{Finished, Nobody, Observer, resume, run, run_first};
 pub use tables::{pooled_report, report};

@@ -129,8 +129,14 @@ impl Plan {
     pub fn jobs(&self, available: Bytes) -> Result<NonZeroUsize, Shortage> {
         let (shared, each) = (self.shared_memory().get(), self.memory_of_a_run().get().max(1));
         let fit = available.get().saturating_sub(shared) / each;
-        let needs = Bytes::new(shared.saturating_add(each));
+        let needs = self.needs();
         NonZeroUsize::new(usize::try_from(fit).unwrap_or(usize::MAX)).ok_or(Shortage { needs, available })
+    }
+
+    /// Memory of the host that one run takes, with what it starts from.
+    #[must_use]
+    pub fn needs(&self) -> Bytes {
+        Bytes::new(self.shared_memory().get().saturating_add(self.memory_of_a_run().get().max(1)))
     }
 
     /// Memory of the host that a run takes by itself.

@@ -84,6 +84,16 @@ pub fn resume(
     Ok(Experiment::new(inputs.expect("an experiment has a policy and a seed"), runs))
 }
 
+/// Runs the first cell of an experiment in this thread. A caller with a schedule of its own makes experiments of one cell.
+///
+/// # Errors
+/// The reason for which it could not start.
+pub fn run_first(plan: &Plan) -> Result<(Run, Inputs), PlanError> {
+    let cell = plan.cells().next().expect("an experiment has a policy and a seed");
+    let Ran { run, parameters, .. } = run_cell(plan, &Start::new(plan)?, cell, |_| ())?;
+    Ok((run, inputs(plan, parameters.iter())))
+}
+
 /// Runs of `cells`, in their order.
 fn run_cells(
     plan: &Plan,

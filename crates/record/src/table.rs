@@ -27,6 +27,8 @@ pub enum Kind {
     MaybeNumber,
     /// Floating-point number of 64 bits.
     Real,
+    /// Floating-point number of 64 bits, or no value.
+    MaybeReal,
 }
 
 /// Values of a column in one row group.
@@ -41,6 +43,8 @@ pub enum Values {
     Nothing(usize),
     /// Fractions.
     Real(Vec<f64>),
+    /// Fractions where rows have one.
+    MaybeReal(Vec<Option<f64>>),
 }
 
 /// Writes one table, row group by row group.
@@ -77,8 +81,13 @@ impl<W: Write + Send> TableWriter<W> {
             match values {
                 Values::Text(values) => column.typed::<ByteArrayType>().write_batch(&values, None, None)?,
                 Values::Real(values) => column.typed::<DoubleType>().write_batch(&values, None, None)?,
+                Values::MaybeReal(values) => {
+                    let levels = levels(&values);
+                    let values: Vec<f64> = values.into_iter().flatten().collect();
+                    column.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?
+                }
                 Values::Maybe(values) => {
-                    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+                    let levels = levels(&values);
                     let values: Vec<i64> = values.into_iter().flatten().map(u64::cast_signed).collect();
                     column.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?
                 }
@@ -105,13 +114,21 @@ impl<W: Write + Send> TableWriter<W> {
     }
 }
 
+/// 1 for each value that is there, 0 for each that is not.
+fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
+    values.iter().map(|value| i16::from(value.is_some())).collect()
+}
+
 fn field(name: &str, kind: Kind) -> Result<TypePtr> {
     let (physical, logical) = match kind {
         Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Kind::Number | Kind::MaybeNumber => (Physical::INT64, Some(LogicalType::integer(64, false))),
-        Kind::Real => (Physical::DOUBLE, None),
+        Kind::Real | Kind::MaybeReal => (Physical::DOUBLE, None),
     };
-    let repetition = if kind == Kind::MaybeNumber { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    let repetition = match kind {
+        Kind::MaybeNumber | Kind::MaybeReal => Repetition::OPTIONAL,
+        Kind::Text | Kind::Number | Kind::Real => Repetition::REQUIRED,
+    };
     let builder = Type::primitive_type_builder(name, physical);
     builder.with_repetition(repetition).with_logical_type(logical).build().map(Arc::new)
 }

@@ -48,6 +48,18 @@ impl<'a> Leaf<'a> {
         Some(leaves)
     }
 
+    /// The elements of a list, each with the key of the list; none where the value is no list.
+    #[must_use]
+    pub fn elements(&self) -> Option<Vec<Self>> {
+        let DeValue::Array(elements) = self.value else { return None };
+        let element = |element: &'a toml::Spanned<DeValue<'a>>| Self {
+            key: self.key.clone(),
+            value: element.get_ref(),
+            at: element.span().start,
+        };
+        Some(elements.iter().map(element).collect())
+    }
+
     /// The refusal of its value.
     pub fn wrong(&self, expected: impl Into<String>) -> Problem {
         Problem::WrongValue { key: shown(&self.key), found: found(self.value), expected: expected.into() }

@@ -44,6 +44,7 @@ fn an_installation_is_complete_and_goes_without_a_trace() {
         "share/doc/order9/LICENSE-MIT",
         "share/doc/order9/LICENSE-APACHE",
         "share/order9/scenarios/defrag-modes.toml",
+        "share/order9/sweeps/proactiveness.toml",
         "share/order9/claims/002-stutter.toml",
     ] {
         let found = fs::metadata(prefix.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));

@@ -41,6 +41,7 @@ mod run_refusals;
 mod schemas;
 mod shells;
 mod support;
+mod sweep;
 mod tune;
 mod tutorials;
 mod watch;

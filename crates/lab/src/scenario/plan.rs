@@ -7,6 +7,7 @@ use order9_policy::{Loaded, PLANNED};
 use order9_procfs::sysctl::{SETTINGS, Setting};
 use order9_toml::shown;
 use order9_units::Bytes;
+use order9_workloads::Value;
 
 use super::ablate::{Wish, ablation};
 use super::error::{Problem, Said, ScenarioError};
@@ -75,6 +76,23 @@ impl Scenario {
             trace: self.events,
             command,
         })
+    }
+}
+
+/// Parameters that were chosen, and settings that are written before the start.
+pub type Choices = (BTreeMap<&'static str, Value>, Settings);
+
+impl Scenario {
+    /// Parameters and settings on the machine, with the memory and under the policies of `stem`, the plan of a scenario that says
+    /// the same of these. Nothing is loaded again.
+    ///
+    /// # Errors
+    /// The first setting that a policy does not take, or a recording that cannot be read.
+    pub fn choices(mut self, stem: &Plan) -> Result<Choices, ScenarioError> {
+        self.load_recording()?;
+        setting::check(&self.settings, &stem.policies)?;
+        let settings = with_demanded(self.workload.spec().settings(&self.chosen), self.settings);
+        Ok((self.chosen, settings))
     }
 }
 

@@ -54,10 +54,14 @@ const GUARD: &str = "the guard of the manifest";
 /// # Errors
 /// The first input that this version does not take, or a snapshot that is gone or another one.
 pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError> {
-    if inputs.memory == record::Memory::Live {
-        // Its policy and machine are no policy and machine of the lab either.
-        return Err(RepeatError::Live);
-    }
+    repetition_on(inputs, memory_of(&inputs.memory, available)?)
+}
+
+/// The plan that `inputs` describe, on memory that [`memory_of`] has read.
+///
+/// # Errors
+/// The first input that this version does not take.
+pub fn repetition_on(inputs: &Inputs, memory: Memory) -> Result<Plan, RepeatError> {
     let mut scenario = Scenario::of(value::workload(&inputs.workload.name)?);
     for (key, value) in &inputs.workload.parameters {
         scenario.choose(key, &written(value))?;
@@ -78,7 +82,7 @@ pub fn repetition(inputs: &Inputs, available: Bytes) -> Result<Plan, RepeatError
         guards: guards(inputs)?,
         ablation: None,
         machine: machine(&folder, &inputs.machine)?,
-        memory: memory_of(&inputs.memory, available)?,
+        memory,
         cmdline: scenario.cmdline.value,
         settings: inputs.settings.clone(),
         seeds: inputs.seeds.clone(),
@@ -156,7 +160,11 @@ fn put(folder: &TempDir, text: &str) -> io::Result<String> {
     Ok(path.display().to_string())
 }
 
-fn memory_of(memory: &record::Memory, available: Bytes) -> Result<Memory, RepeatError> {
+/// The memory with which a run began; a snapshot may take up to `available` of the host's memory.
+///
+/// # Errors
+/// A snapshot that is gone or another one, or memory of a live kernel.
+pub fn memory_of(memory: &record::Memory, available: Bytes) -> Result<Memory, RepeatError> {
     match memory {
         record::Memory::Empty => Ok(Memory::Empty),
         record::Memory::Synthetic { arguments } => Ok(Memory::Synthetic(made_up(arguments)?)),

@@ -9,7 +9,7 @@ use order9_units::{Bytes, Pages};
 use order9_workloads::{Facts, Parameters, Value, Workload};
 
 use crate::machines::MachineSpec;
-use crate::plan::Memory;
+use crate::plan::{Memory, Plan};
 
 /// Runs of a short experiment: the fewest whose spread says something.
 const REPEATED: u64 = 3;
@@ -38,6 +38,17 @@ pub(super) fn by_default(
         () => format!("a run on {} GiB is long", facts.memory.get() >> 30),
     };
     (vec![1], Some(format!("one run of each policy, since {why}: --seeds says how often each is to run")))
+}
+
+impl Plan {
+    /// Accesses that a run makes, by which its time on the host goes, as far as the machine is known before it starts; `None` where
+    /// the parameters do not fit the machine.
+    #[must_use]
+    pub fn steps(&self) -> Option<u64> {
+        let facts = facts(&self.machine, &self.memory);
+        let parameters = Parameters::new(self.workload, &self.chosen, &facts).ok()?;
+        Some(self.workload.demand(&parameters, &facts).steps)
+    }
 }
 
 /// Facts of the machine, as far as they are known before it starts.

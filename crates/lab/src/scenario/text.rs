@@ -24,8 +24,10 @@ pub(super) fn scenario(leaves: &[Leaf<'_>], file: &str, place: Place<'_>) -> Res
     Ok(scenario)
 }
 
-/// Tables of keys. Names of settings have dots, which make tables of TOML where they stand without quotes.
-pub(super) fn is_table(key: &str) -> bool {
+/// Whether `key` of a scenario is a table of keys. Names of settings have dots, which make tables of TOML where they stand without
+/// quotes.
+#[must_use]
+pub fn is_table(key: &str) -> bool {
     matches!(key, "parameters" | "memory" | "boot" | "settings" | "record") || key.starts_with("settings.")
 }
 
@@ -49,8 +51,11 @@ impl Scenario {
         }
     }
 
-    /// Takes lines; later ones replace what earlier ones said.
-    fn say(&mut self, leaves: &[Leaf<'_>], file: &str, place: Place<'_>) -> Result<(), FileError<Problem>> {
+    /// Takes lines of `file`; later ones replace what earlier ones said.
+    ///
+    /// # Errors
+    /// The first line that is no good.
+    pub fn say(&mut self, leaves: &[Leaf<'_>], file: &str, place: Place<'_>) -> Result<(), FileError<Problem>> {
         let mut memory = MemoryTable::default();
         for leaf in leaves {
             let said = Said::Line { file: file.to_owned(), line: place.line(leaf.at) };
@@ -210,17 +215,9 @@ fn written(leaf: &Leaf<'_>) -> Result<String, Problem> {
 }
 
 fn numbers(leaf: &Leaf<'_>) -> Option<Vec<u64>> {
-    elements(leaf)?.iter().map(Leaf::whole_number).collect()
+    leaf.elements()?.iter().map(Leaf::whole_number).collect()
 }
 
 pub(super) fn texts(leaf: &Leaf<'_>) -> Option<Vec<String>> {
-    elements(leaf)?.iter().map(|element| element.line_of_text().ok()).collect()
-}
-
-/// The elements of a list.
-fn elements<'a>(leaf: &Leaf<'a>) -> Option<Vec<Leaf<'a>>> {
-    let DeValue::Array(elements) = leaf.value else { return None };
-    let element =
-        |element: &'a toml::Spanned<DeValue<'a>>| Leaf { key: leaf.key.clone(), value: element.get_ref(), at: leaf.at };
-    Some(elements.iter().map(element).collect())
+    leaf.elements()?.iter().map(|element| element.line_of_text().ok()).collect()
 }
