@@ -22,7 +22,14 @@ const LEAST: Duration = Duration::from_micros(10);
 /// Collapses memory of the process, and says how much of it is huge then.
 pub(crate) fn run(args: &CollapseArgs) -> Result<(), Failure> {
     let pid = args.pid;
-    let refuse = |error: &io::Error| Failure::Usage(format!("process {pid}: {}", io_sentence(error)));
+    let refuse = |error: &io::Error| {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "no such process".to_owned(),
+            io::ErrorKind::PermissionDenied => "needs root (CAP_SYS_NICE and CAP_SYS_PTRACE)".to_owned(),
+            _ => io_sentence(error),
+        };
+        Failure::Usage(format!("process {pid}: {why}"))
+    };
     let before = Memory::of(pid).map_err(|error| refuse(&error))?;
     let process = Collapser::open(pid).map_err(|error| refuse(&error))?;
     let begin = Instant::now();

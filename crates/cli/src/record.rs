@@ -112,17 +112,11 @@ fn profile(run: &Run, snapshots: &[ExtraFile]) -> String {
     lines.iter().map(|line| format!("order9: {line}\n")).collect()
 }
 
-/// Share of the recording, in percent, in which some task waited for memory, and all of them.
+/// Share of the recording, in percent, in which some task waited for memory, and all of them; `None` where the kernel does not count it.
 fn pressure(run: &Run) -> Option<[f64; 2]> {
-    let (_, monitor) =
-        run.traces.monitors.iter().map(|of| (&of.name, of)).find(|(name, _)| *name == "proc-pressure-memory")?;
-    let total = |text: &str, kind: &str| -> Option<f64> {
-        text.lines().find(|line| line.starts_with(kind))?.split_once("total=")?.1.trim().parse().ok()
-    };
-    let (first, last) = (monitor.readings.first()?, monitor.readings.last()?);
-    let elapsed = last.at.get().saturating_sub(first.at.get()) as f64 / 1e3;
-    let share = |kind: &str| Some(100.0 * (total(&last.content, kind)? - total(&first.content, kind)?) / elapsed);
-    (elapsed > 0.0).then(|| Some([share("some")?, share("full")?])).flatten()
+    let elapsed = run.durations.elapsed.get().max(1) as f64;
+    let share = |name: &str| Some(100.0 * run.growth(name)? as f64 / elapsed);
+    Some([share("order9_pressure_some_ns")?, share("order9_pressure_full_ns")?])
 }
 
 /// The largest processes at the end, a line for each, with what they had at the begin.

@@ -1,5 +1,7 @@
 //! Owners of memory in the lab, as a capture finds them on a host: which process has each frame.
 
+use std::collections::BTreeMap;
+
 use order9_machine::Engine;
 use order9_mm::SpaceId;
 use order9_mm::space::HugeAdvice;
@@ -9,7 +11,8 @@ use order9_units::{Order, PAGEBLOCK_PAGES, Pages, Pfn};
 /// Finds the process that has a frame, and counts what each has.
 pub(crate) struct OwnersOf<'a> {
     engine: &'a Engine,
-    spaces: Vec<SpaceId>,
+    /// Place of the process that has a space.
+    places: BTreeMap<SpaceId, usize>,
     processes: Vec<Process>,
     map: OwnerMapBuilder,
 }
@@ -21,7 +24,7 @@ impl<'a> OwnersOf<'a> {
         let named = named.map(|(pid, (_, command))| Process { pid, command: command.clone(), ..Process::default() });
         Self {
             engine,
-            spaces: processes.iter().map(|(space, _)| *space).collect(),
+            places: processes.iter().enumerate().map(|(at, (space, _))| (*space, at)).collect(),
             processes: named.collect(),
             map: OwnerMapBuilder::default(),
         }
@@ -39,7 +42,7 @@ impl<'a> OwnersOf<'a> {
         }
         let mappings = self.engine.pages().mappings(pfn, self.engine.phys());
         let (space, addr) = *mappings.first()?;
-        let at = self.spaces.iter().position(|of| *of == space)?;
+        let at = *self.places.get(&space)?;
         let vma = self.engine.space(space).and_then(|of| of.vma_at(addr));
         let process = &mut self.processes[at];
         process.resident += pages;

@@ -25,7 +25,7 @@ use crate::traces::{REQUEST, Traces};
 /// Name of the instance of tracefs: another one than a bench has, which may be what is recorded.
 const INSTANCE: &str = "order9-record";
 /// Files that are kept over time. Whoever reads /proc/pagetypeinfo holds locks of zones meanwhile, and would disturb.
-const MONITORED: [&str; 3] = ["/proc/buddyinfo", "/proc/zoneinfo", "/proc/pressure/memory"];
+const MONITORED: [&str; 2] = ["/proc/buddyinfo", "/proc/zoneinfo"];
 /// Time in which a command may end by itself after a signal that it has probably got, too, and after one from here.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 

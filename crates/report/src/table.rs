@@ -122,6 +122,13 @@ impl Table {
     }
 }
 
+/// The end of a text, which tells paths apart, in at most so many characters.
+#[must_use]
+pub fn ending(text: &str, width: usize) -> String {
+    let skipped = text.chars().count().saturating_sub(width);
+    if skipped == 0 { text.to_owned() } else { format!("…{}", text.chars().skip(skipped + 1).collect::<String>()) }
+}
+
 /// `text` broken into lines of at most `width` columns.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> String {
@@ -146,6 +153,13 @@ pub fn wrap(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_keep_their_ends() {
+        assert_eq!(ending("/usr/bin/java", 36), "/usr/bin/java");
+        let long = ending(&format!("/usr/lib/{}/libjvm.so", "x".repeat(90)), 36);
+        assert_eq!((long.chars().count(), long.ends_with("/libjvm.so"), long.starts_with('…')), (36, true, true));
+    }
 
     #[test]
     fn numbers_align_right_and_silent_columns_go() {

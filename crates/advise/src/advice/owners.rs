@@ -1,12 +1,15 @@
 //! Owners of memory in the advice: the largest, in numbers and in a sentence.
 
 use order9_report::number::{grouped, size};
+use order9_report::table::ending;
 use order9_snapshot::owners::{Held, Holdings, KernelUseKind};
 
 /// Owners of each kind that the advice has.
 const KEPT: usize = 8;
 /// Owners of each kind that the text names.
 const NAMED: usize = 3;
+/// Characters of a name.
+const NAME_WIDTH: usize = 36;
 
 /// The largest owners of each kind.
 pub(super) fn largest(mut held: Holdings) -> Holdings {
@@ -35,7 +38,8 @@ pub(super) fn sentence(held: &Holdings) -> String {
 /// An owner with what it holds.
 fn held_by<T: std::fmt::Display>(held: &Held<T>) -> String {
     let alone = if held.alone > 0 { format!(", {} of them alone", grouped(held.alone)) } else { String::new() };
-    format!("{}: {} in {} pageblocks{alone}", held.owner, size(held.pages.bytes()), grouped(held.pageblocks))
+    let name = ending(&held.owner.to_string(), NAME_WIDTH);
+    format!("{name}: {} in {} pageblocks{alone}", size(held.pages.bytes()), grouped(held.pageblocks))
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {

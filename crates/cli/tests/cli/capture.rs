@@ -154,3 +154,29 @@ fn a_linked_output_keeps_its_link() {
     assert!(link.is_symlink());
     assert!(std::fs::metadata(&target).expect("the target is there").len() > 100);
 }
+
+#[test]
+fn owners_are_kept_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("host.o9snap");
+    let json = |line: &str| -> serde_json::Value {
+        serde_json::from_str(&order9_line(line, &path).success()).expect("it is JSON")
+    };
+    let text = order9_line("capture --owners --no-calibrate -o {}", &path).success();
+    let shown = json("inspect {} --json");
+    if text.contains("not read: owners of memory") || shown["total"]["findings"].is_null() {
+        writeln!(std::io::stderr(), "SKIPPED: a test of owners: no right to look at processes").unwrap();
+        return;
+    }
+    let users = shown["owners"]["users"].as_array().unwrap();
+    assert!(users.iter().any(|user| user["owner"]["process"]["pid"].as_u64() > Some(0)), "{users:#?}");
+    assert!(order9_line("inspect {}", &path).success().contains("Who holds memory"));
+    order9_line("capture --no-calibrate -o {}", &path).success();
+    assert!(json("inspect {} --json")["owners"].is_null(), "nobody's names are kept unasked");
+}
+
+#[test]
+fn a_process_that_is_not_there_cannot_be_collapsed() {
+    let refused = order9(["collapse", "4194305"]).refusal().to_owned();
+    assert!(refused.starts_with("process 4194305: no such process"), "{refused}");
+}

@@ -4,7 +4,7 @@ use order9_snapshot::owners::{Held, Holdings, KernelUseKind};
 
 use super::Page;
 use crate::number::{grouped, size};
-use crate::table::Table;
+use crate::table::{Table, ending};
 
 /// Owners of each kind that are shown.
 const SHOWN: usize = 10;
@@ -19,8 +19,8 @@ pub(super) fn sections(owners: &Holdings, page: &mut Page) {
         rows.into_iter().for_each(|row| table.row(row));
         if table.is_empty() { String::new() } else { table.without_empty_columns().render(width, colour) + "\n" }
     };
-    let users = owners.users.iter().take(SHOWN).map(|of| row(ending(&of.owner.to_string()), of)).collect();
-    let cgroups = owners.cgroups.iter().take(SHOWN).map(|of| row(ending(&of.owner), of)).collect();
+    let users = owners.users.iter().take(SHOWN).map(|of| row(ending(&of.owner.to_string(), NAME_WIDTH), of)).collect();
+    let cgroups = owners.cgroups.iter().take(SHOWN).map(|of| row(ending(&of.owner, NAME_WIDTH), of)).collect();
     let mut kernel = Table::new(["in the kernel", "memory", "kind"]);
     for of in owners.kernel.iter().take(SHOWN) {
         let kind = match of.kind {
@@ -40,25 +40,6 @@ pub(super) fn sections(owners: &Holdings, page: &mut Page) {
     page.section("Who holds memory", &text);
 }
 
-/// The end of a name, which tells paths apart.
-fn ending(name: &str) -> String {
-    let length = name.chars().count();
-    let skipped = length.saturating_sub(NAME_WIDTH);
-    if skipped == 0 { name.to_owned() } else { format!("…{}", name.chars().skip(skipped + 1).collect::<String>()) }
-}
-
 fn row<T>(name: String, of: &Held<T>) -> Vec<String> {
     vec![name, size(of.pages.bytes()), grouped(of.pageblocks), grouped(of.alone), grouped(of.stays)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_keep_their_ends() {
-        assert_eq!(ending("/usr/bin/java"), "/usr/bin/java");
-        let long = format!("/usr/lib/{}/libjvm.so", "x".repeat(90));
-        assert_eq!((ending(&long).chars().count(), ending(&long).ends_with("/libjvm.so")), (NAME_WIDTH, true));
-    }
 }
