@@ -14,6 +14,7 @@ use crate::error::{PlanFileError, Problem};
 use crate::exclude::Exclusion;
 use crate::keys;
 use crate::point::Point;
+use crate::run::Done;
 use crate::space::{self, Lines, Memory};
 use crate::until::{Seeds, Until};
 
@@ -78,6 +79,15 @@ impl Plan {
     #[must_use]
     pub fn seeds<'a>(&'a self, point: &'a Point) -> Seeds<'a> {
         self.until.as_ref().map_or(Seeds::Named(point.seeds()), Seeds::Until)
+    }
+
+    /// Further seeds that the stop rule asks for, once all seeds of `point` that were asked for have ended; none without a rule.
+    #[must_use]
+    pub fn further(&self, point: &Point, done: &[Done]) -> Vec<u64> {
+        let Some(until) = &self.until else { return Vec::new() };
+        let mut done: Vec<&Done> = done.iter().filter(|done| done.cell == point.cell_name(done.seed)).collect();
+        done.sort_by_key(|done| done.seed);
+        Seeds::Until(until).further(&done.into_iter().map(|done| until.values(done)).collect::<Vec<_>>())
     }
 
     /// The stop rule, where there is one.

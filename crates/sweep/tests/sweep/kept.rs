@@ -183,6 +183,11 @@ fn a_stop_rule_adds_seeds_until_it_holds() {
     let two = run(&plan, &place.path("two"), 3);
     assert_eq!((one, results(&place.path("one"))), (two, results(&place.path("two"))), "jobs decide nothing");
     assert!((2..=6).contains(&one.ran), "{one:?}");
+    let ended = cells(&place.path("one"));
+    assert!(plan.further(&plan.points()[0], &ended).is_empty());
+    let begun: Vec<Done> = ended.into_iter().filter(|done| done.seed <= 2).collect();
+    let expected: &[u64] = if one.ran == 2 { &[] } else { &[3] };
+    assert_eq!(plan.further(&plan.points()[0], &begun), expected, "another engine is told the same");
     let decided = Summary::of(cells(&place.path("one")), plan.until()).until.expect("there is a rule");
     assert_eq!(decided.reached + decided.missed, 1);
     assert!(one.ran == 6 || decided.reached == 1, "it ends early only where it is known: {one:?} {decided:?}");
