@@ -2,7 +2,7 @@
 
 use order9_snapshot::classify::FrameClass;
 use order9_snapshot::inspection::{Findings, HeldBy, Inspection, NodeView, View, ZoneView, setting_paths};
-use order9_units::PAGEBLOCK_PAGES;
+use order9_units::{PAGEBLOCK_PAGES, ZoneKind};
 
 /// A column of whole numbers. It is null in rows of levels that do not have it, and where nothing is known.
 #[derive(Clone, Debug)]
@@ -86,6 +86,27 @@ const MEMORY: &[Listed] = &[
         Read::Memory(|of| of.free_in_huge_pages.get() / PAGEBLOCK_PAGES.get()),
     ),
 ];
+
+/// Sums without zone DMA: nearly all of its 16 MiB is kept from requests that could use other zones, so that its free huge pages
+/// are nobody's.
+const ORDINARY: &[Listed] = &[
+    (
+        "free_huge_ordinary",
+        "free huge pages outside zone DMA",
+        Read::Machine(|of| {
+            Some(ordinary(of).map(|zone| zone.view.free_in_huge_pages.get()).sum::<u64>() / PAGEBLOCK_PAGES.get())
+        }),
+    ),
+    (
+        "recoverable_ordinary",
+        "huge pages outside zone DMA that moving pages could add",
+        Read::Machine(|of| ordinary(of).map(|zone| Some(zone.view.findings.as_ref()?.by_moving.huge_pages)).sum()),
+    ),
+];
+
+fn ordinary(of: &Inspection) -> impl Iterator<Item = &ZoneView> {
+    of.nodes.iter().flat_map(|node| &node.zones).filter(|zone| zone.name != ZoneKind::Dma.name())
+}
 
 const MAP: &[Listed] = &[
     ("blocks", "pageblocks with at least one frame", Read::Map(|of| of.blocks.total)),
@@ -198,7 +219,7 @@ pub fn numbers() -> Vec<Number> {
         meaning: "counter of /proc/vmstat since boot".to_owned(),
         read: Read::Counter(name),
     });
-    let first = listed(MACHINE).chain(listed(MEMORY)).chain(listed(MAP)).chain(classes);
+    let first = listed(MACHINE).chain(listed(MEMORY)).chain(listed(ORDINARY)).chain(listed(MAP)).chain(classes);
     first.chain(listed(PLACES)).chain(listed(OWNERS)).chain(counters).collect()
 }
 

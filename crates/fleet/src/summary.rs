@@ -31,9 +31,9 @@ pub struct Fleet {
     pub present_pages: u64,
     /// Files that could not be read.
     pub unreadable: Vec<Unreadable>,
-    /// Hosts without any free huge page.
+    /// Hosts without any free huge page outside zone DMA.
     pub without_free: usize,
-    /// Hosts without any free huge page, and without one that moving pages could make.
+    /// Hosts without any free huge page, and without one that moving pages could make, outside zone DMA.
     pub without_any: usize,
     /// Facts of hosts and how they spread over the fleet.
     pub distributions: Vec<Distribution>,
@@ -139,7 +139,8 @@ impl Fleet {
     #[must_use]
     pub fn of(reading: &Reading, groups: &Groups, what_if: Vec<Projection>) -> Self {
         let hosts = &reading.hosts;
-        let [present, free, recoverable, blocks] = ["present_pages", "free_huge", "recoverable", "blocks"].map(column);
+        let [present, free, recoverable, blocks] =
+            ["present_pages", "free_huge_ordinary", "recoverable_ordinary", "blocks"].map(column);
         let has_no_free = |host: &Host| host.number(free) == Some(0);
         let has_none = |host: &&Host| has_no_free(host) && host.number(recoverable) == Some(0);
         Self {
@@ -170,8 +171,8 @@ type Fact = (&'static str, &'static [&'static str], Option<&'static str>);
 const FACTS: [Fact; 7] = [
     ("free memory, %", &["free_pages"], Some("present_pages")),
     ("free memory in 2 MiB blocks, %", &["free_huge"], Some("free_pages")),
-    ("free huge pages", &["free_huge"], None),
-    ("recoverable huge pages", &["recoverable"], None),
+    ("free huge pages", &["free_huge_ordinary"], None),
+    ("recoverable huge pages", &["recoverable_ordinary"], None),
     ("lost pageblocks, %", &["blocks_lost", "blocks_slab"], Some("blocks")),
     ("areas of 1 GiB free or recoverable", &["gib_free", "gib_recoverable"], None),
     ("areas of 1 GiB clean, %", &["gib_free", "gib_clean"], Some("gib_areas")),

@@ -198,8 +198,8 @@ fn unreadable(fleet: &Fleet) -> Listing {
 
 /// Columns of the table of all hosts: title, and column of the facts.
 const COLUMNS: [(&str, &str); 9] = [
-    ("free huge", "free_huge"),
-    ("recoverable", "recoverable"),
+    ("free huge", "free_huge_ordinary"),
+    ("recoverable", "recoverable_ordinary"),
     ("huge in use", "blocks_huge"),
     ("lost", "blocks_lost"),
     ("pageblocks", "blocks"),
