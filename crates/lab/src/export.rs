@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use order9_machine::Engine;
-use order9_mm::{BlockUser, BlockView, FrameState, LruList, Zone};
+use order9_mm::trace::Tracer;
+use order9_mm::{BlockUser, BlockView, FrameState, LruList, Mm, Zone};
 use order9_procfs::sysctl::{self, SETTINGS};
 use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
@@ -14,7 +14,8 @@ use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages
 const KERNEL_RELEASE: &str = "6.18.0-order9";
 
 /// The memory of `engine`, on CPUs of these nodes.
-pub(crate) fn export(engine: &Engine, cpus: &[NodeId]) -> Snapshot {
+#[must_use]
+pub fn export(engine: &Mm<impl Tracer>, cpus: &[NodeId]) -> Snapshot {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let blocks = end.get().div_ceil(PAGEBLOCK_PAGES.get());
     let type_of = |block: u64| {
@@ -60,7 +61,7 @@ pub const MAP_RELEASE: &str = "6.18.0-order9\n";
 ///
 /// # Errors
 /// Those of writing.
-pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
+pub fn write_map(engine: &Mm<impl Tracer>, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let (mut flag_words, mut count_words) = (Vec::new(), Vec::new());
     for (_, chunk) in frames(engine, end).chunks() {
@@ -78,7 +79,7 @@ pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Writ
 }
 
 /// Every frame up to `end`, block by block.
-fn frames(engine: &Engine, end: Pfn) -> FrameMap {
+fn frames(engine: &Mm<impl Tracer>, end: Pfn) -> FrameMap {
     let mut map = FrameMapBuilder::new();
     let mut at = Pfn::new(0);
     while at < end {
@@ -143,7 +144,7 @@ fn flags(view: &BlockView) -> u64 {
 /// Of all private memory of programs.
 const ANON: u64 = kpf::UPTODATE | kpf::LRU | kpf::ANON | kpf::SWAPBACKED;
 
-fn node_info(engine: &Engine, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
+fn node_info(engine: &Mm<impl Tracer>, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
     let own = (0..).zip(cpus).filter(|(_, of)| **of == node).map(|(cpu, _)| cpu);
     NodeInfo {
         id: node,
@@ -153,7 +154,7 @@ fn node_info(engine: &Engine, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
     }
 }
 
-fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
+fn zone_info(engine: &Mm<impl Tracer>, zone: &Zone) -> ZoneInfo {
     let marks = zone.watermarks();
     let boosted = |mark: u64| Pages::new(mark + zone.boost());
     let areas = zone.areas();
@@ -194,7 +195,7 @@ fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
 }
 
 /// Settings that the engine has.
-fn settings(engine: &Engine) -> BTreeMap<String, String> {
+fn settings(engine: &Mm<impl Tracer>) -> BTreeMap<String, String> {
     let read = SETTINGS.iter().filter_map(|setting| {
         let value = sysctl::read(engine, setting.name).ok()?;
         Some((setting.path.to_owned(), value.trim_end().to_owned()))
@@ -202,7 +203,7 @@ fn settings(engine: &Engine) -> BTreeMap<String, String> {
     read.collect()
 }
 
-fn meminfo(engine: &Engine) -> BTreeMap<String, u64> {
+fn meminfo(engine: &Mm<impl Tracer>) -> BTreeMap<String, u64> {
     let mut text = String::new();
     order9_procfs::render_meminfo(engine, &mut text).expect("text can be written to memory");
     let field = |line: &str| {

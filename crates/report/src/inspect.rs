@@ -6,6 +6,7 @@ mod details;
 mod findings;
 mod headline;
 mod kernel;
+mod view;
 
 use order9_snapshot::inspection::{Findings, Inspection, NodeView, ZoneView};
 use order9_units::NodeId;
@@ -19,6 +20,7 @@ use crate::terminal::{self, Canvas};
 pub use caption::caption;
 pub use changes::{Change, changes};
 pub use headline::{headline, missing_map};
+pub use view::{View, ViewError};
 
 /// The whole report: headline, map, tables. `map` is what the inspection was made from, where there is one.
 #[must_use]
