@@ -158,11 +158,15 @@ impl Making<'_> {
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((at, ran));
             }
         };
-        thread::scope(|scope| {
-            (0..jobs.get().min(cells.len())).for_each(|_| {
-                scope.spawn(work);
-            });
-        });
+        // One at a time runs where the caller is: a program from outside may be at home on that thread.
+        match jobs.get().min(cells.len()) {
+            1 => work(),
+            jobs => thread::scope(|scope| {
+                (0..jobs).for_each(|_| {
+                    scope.spawn(work);
+                });
+            }),
+        }
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(at, _)| *at);
         done.into_iter().map(|(_, ran)| ran)

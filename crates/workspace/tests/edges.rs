@@ -72,6 +72,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("export", &["units", "record", "report", "snapshot"]),
     ("testkit", &["units", "mm", "procfs"]),
     (
+        "python",
+        &[
+            "units",
+            "mm",
+            "procfs",
+            "machine",
+            "workloads",
+            "snapshot",
+            "host",
+            "html",
+            "import",
+            "policy",
+            "lab",
+            "record",
+            "report",
+            "export",
+            "toml",
+        ],
+    ),
+    (
         "cli",
         &[
             "advise",
