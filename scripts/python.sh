@@ -44,5 +44,5 @@ captures=$PWD/tests/data/captures
 cd python/tests
 ORDER9_CAPTURES=$captures "$bin/pytest" -q -p no:cacheprovider
 cd ../examples
-MYPYPATH='' "$bin/mypy" --strict --cache-dir "$place/mypy" ./*.py ../tests/*.py
-"$bin/python" -m mypy.stubtest order9 --allowlist ../tests/stubtest.txt --mypy-config-file /dev/null
+"$bin/mypy" --strict --cache-dir "$place/mypy" ./*.py ../tests/*.py
+"$bin/python" -m mypy.stubtest order9 --allowlist ../tests/stubtest.txt --mypy-config-file ../pyproject.toml

@@ -151,7 +151,7 @@ def test_memory_that_ends_kills_the_program() -> None:
         finally:
             closed.append(True)
 
-    failures = go(hog, machine=o9.Snapshot.synth("256M", fill=0.3)).failures
+    failures = go(hog, machine=o9.Snapshot.synth("256M", fill=0.5)).failures
     assert len(failures) == 1 and "memory" in failures[0] and closed == [True]
 
 

@@ -79,7 +79,7 @@ pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<E
 /// As those of [`run`].
 pub fn run_own(
     plan: &Plan,
-    program: Arc<dyn Program>,
+    program: &Arc<dyn Program>,
     jobs: NonZeroUsize,
     observer: &dyn Observer,
 ) -> Result<Experiment, PlanError> {
@@ -101,7 +101,7 @@ pub fn resume(
 
 fn make(
     plan: &Plan,
-    program: Option<Arc<dyn Program>>,
+    program: Option<&Arc<dyn Program>>,
     jobs: NonZeroUsize,
     observer: &dyn Observer,
     finished: Finished,
@@ -110,7 +110,7 @@ fn make(
     let Finished { mut inputs, mut runs } = finished;
     if !cells.is_empty() {
         let start = Start::new(plan)?;
-        let making = Making { plan, start: &start, program: program.as_ref(), stop: observer.stop() };
+        let making = Making { plan, start: &start, program, stop: observer.stop() };
         for done in making.run_cells(&cells, jobs, observer) {
             let (run, given) = done?;
             // All cells have the same machine, and so the same parameters.

@@ -18,7 +18,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::errors::{AllocError, FreeError, LawBroken, MachineError, OrRaise as _, PolicyError, ScenarioError, SnapshotError, raised};
+use crate::errors::{
+    AllocError, FreeError, LawBroken, MachineError, OrRaise as _, PolicyError, ScenarioError, SnapshotError, raised,
+};
 use crate::map::PyMap;
 use crate::policy::Policy;
 use crate::snapshot::PySnapshot;
@@ -44,7 +46,9 @@ const PER_FRAME: u64 = 28;
 impl Engine {
     fn request(&self, order: u8, gfp: &str, node: u16) -> PyResult<Request> {
         let gfp = Gfp::parse(gfp).map_err(|name| {
-            PyValueError::new_err(format!("gfp: no flag is called {name:?}, expected names such as \"GFP_KERNEL|__GFP_NORETRY\""))
+            PyValueError::new_err(format!(
+                "gfp: no flag is called {name:?}, expected names such as \"GFP_KERNEL|__GFP_NORETRY\""
+            ))
         })?;
         Ok(Request {
             order: known_order(order)?,
@@ -67,7 +71,8 @@ impl Engine {
             decided => decided?,
         };
         if request.order == Order::ZERO && request.gfp.migratetype() == Some(Migratetype::Movable) {
-            let id = self.world.with(|mm| mm.register_driver_page(pfn)).expect("a page that was just taken is nobody's");
+            let id =
+                self.world.with(|mm| mm.register_driver_page(pfn)).expect("a page that was just taken is nobody's");
             self.movable.insert(pfn.get(), id);
         }
         Ok(pfn)
@@ -284,7 +289,8 @@ fn made(layout: &Bound<'_, PyAny>, policy: Switches) -> PyResult<(Mm, Vec<NodeId
         None => load(&name),
     };
     let spec = spec.or_raise::<MachineError>()?;
-    Shortage::check(Bytes::new(spec.memory().get() / 4096 * PER_FRAME), available_memory()).or_raise::<MachineError>()?;
+    Shortage::check(Bytes::new(spec.memory().get() / 4096 * PER_FRAME), available_memory())
+        .or_raise::<MachineError>()?;
     let mm = MmBuilder::new(&spec.layout(), policy).or_raise::<MachineError>()?.boot();
     Ok((mm, spec.cpus()))
 }

@@ -60,7 +60,13 @@ pub(crate) fn store(recorded: &Recorded, report: &Report, directory: &Path, exis
 }
 
 /// Writes the page about the runs that `directory` stores.
-pub(crate) fn write(directory: &Path, report: &Report, claims: Vec<Claims>, notes: Vec<String>, to: &Path) -> PyResult<()> {
+pub(crate) fn write(
+    directory: &Path,
+    report: &Report,
+    claims: Vec<Claims>,
+    notes: Vec<String>,
+    to: &Path,
+) -> PyResult<()> {
     let loaded: Loaded = read(directory).or_raise::<RecordError>()?;
     let titles: Vec<String> = loaded.manifest.inputs.policies.iter().map(|policy| policy.title.clone()).collect();
     let stored = [Stored { path: directory, loaded }];

@@ -138,7 +138,9 @@ fn begin(
     }
     let made = if made.hasattr("__await__")? { made.call_method0("__await__")? } else { made };
     let generator = made.cast_into::<PyIterator>().map_err(|_| {
-        PyTypeError::new_err("a workload yields or awaits its system calls: expected a generator or a coroutine function")
+        PyTypeError::new_err(
+            "a workload yields or awaits its system calls: expected a generator or a coroutine function",
+        )
     })?;
     let mut next = Next::End;
     sent(&generator, &py.None().into_bound(py), &mut next)?;
@@ -193,9 +195,10 @@ fn wanted(wish: Bound<'_, PyAny>) -> PyResult<Next> {
         Ok(call) => return Ok(Next::Call(call.unbind())),
         Err(error) => error.into_inner(),
     };
-    let calls = wish.cast::<PyList>().ok().map(|list| {
-        list.iter().map(|call| call.cast_into::<Call>().map(Bound::unbind)).collect::<Result<Vec<_>, _>>()
-    });
+    let calls = wish
+        .cast::<PyList>()
+        .ok()
+        .map(|list| list.iter().map(|call| call.cast_into::<Call>().map(Bound::unbind)).collect::<Result<Vec<_>, _>>());
     match calls {
         Some(Ok(calls)) => Ok(Next::Calls(calls)),
         _ => Err(PyTypeError::new_err(format!(

@@ -106,7 +106,8 @@ impl Recorded {
     fn snapshot_names(&self) -> Vec<String> {
         let ending = format!(".{}", format::EXTENSION);
         let of_file = |path: &str| {
-            let of_run = |run: &Run| path.strip_prefix(&format!("{}-seed-{}-", run.policy, run.seed)).map(str::to_owned);
+            let of_run =
+                |run: &Run| path.strip_prefix(&format!("{}-seed-{}-", run.policy, run.seed)).map(str::to_owned);
             self.loaded.runs.iter().find_map(of_run)?.strip_suffix(&ending).map(str::to_owned)
         };
         let stored = self.loaded.manifest.files.iter().filter_map(|entry| of_file(&entry.path));
@@ -290,11 +291,11 @@ impl PyRun {
 
     /// Writes the page about the runs: tables, distributions, counters over time and maps, in one file for a browser. `claims` are
     /// judged in it.
-    #[pyo3(signature = (path, *, claims=Vec::new()))]
-    fn report(&self, path: PathBuf, claims: Vec<String>) -> PyResult<()> {
+    #[pyo3(signature = (path, *, claims=None))]
+    fn report(&self, path: PathBuf, claims: Option<Vec<String>>) -> PyResult<()> {
         let report = self.0.report(Generation::default(), false);
         let columns = self.0.columns();
-        let claims = claims.iter().map(|name| {
+        let claims = claims.iter().flatten().map(|name| {
             let verdicts = judged(&self.0, find(name)?)?;
             Ok(verdicts.section([columns[0].0, columns[1].0]))
         });
@@ -316,14 +317,24 @@ impl PyRun {
     }
 
     fn __repr__(&self) -> String {
-        format!("Run({}: {}; {} runs, digest {})", self.workload(), self.policies().join(", "), self.__len__(), self.digest())
+        format!(
+            "Run({}: {}; {} runs, digest {})",
+            self.workload(),
+            self.policies().join(", "),
+            self.__len__(),
+            self.digest()
+        )
     }
 
     fn _repr_html_(&self) -> PyResult<String> {
         let head = format!("<p><b>{}</b>: {}</p>", escaped(self.workload()), escaped(&self.policies().join(", ")));
         let cdf = self.cdf(Vec::new(), 900).map(|picture| picture.drawn()).unwrap_or_default();
         let failed: String = self.failures().iter().map(|text| format!("<p>{}</p>", escaped(text))).collect();
-        Ok(format!("{head}{failed}{}{cdf}<p>digest {}</p>", page::tables(&self.0.report(Generation::default(), false)), self.digest()))
+        Ok(format!(
+            "{head}{failed}{}{cdf}<p>digest {}</p>",
+            page::tables(&self.0.report(Generation::default(), false)),
+            self.digest()
+        ))
     }
 }
 
@@ -412,7 +423,8 @@ pub(crate) fn own(name: &str, runs: &[Run], better: &BTreeMap<String, Better>) -
     // A workload is known by a reference for good, so that each of these is kept, once.
     let of_operations = operations.iter().map(|(word, unit, is_lower)| (word.clone(), unit.name(), *is_lower));
     let spec = known.entry((name.to_owned(), of_operations.collect())).or_insert_with(|| {
-        let measures: Vec<Measure> = operations.iter().map(|(word, unit, is_lower)| measure(word, *unit, *is_lower)).collect();
+        let measures: Vec<Measure> =
+            operations.iter().map(|(word, unit, is_lower)| measure(word, *unit, *is_lower)).collect();
         let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
         Box::leak(Box::new(Spec::own(name, "a program from outside", Box::leak(measures.into_boxed_slice()))))
     });

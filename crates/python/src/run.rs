@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use order9_host::available_memory;
 use order9_lab::machines::List;
 use order9_lab::scenario::{Named, Problem, Scenario, ScenarioError as WordError};
-use order9_lab::{Cell, Observer, Plan};
+use order9_lab::{Cell, Observer, Plan, Program};
 use order9_record::{Experiment, Inputs, Loaded, Manifest, Run};
 use order9_snapshot::Snapshot;
 use order9_snapshot::maps::MapSeries;
@@ -134,7 +134,9 @@ fn jobs_of(plan: &Plan, asked: Option<usize>, is_python: bool) -> PyResult<NonZe
         None => Ok(fit.min(cores)),
         Some(jobs) => match NonZeroUsize::new(jobs) {
             Some(jobs) if jobs <= fit => Ok(jobs),
-            Some(_) => Err(raised::<PlanError>(&format!("jobs={jobs}: this host has memory for {fit} at the same time"))),
+            Some(_) => {
+                Err(raised::<PlanError>(&format!("jobs={jobs}: this host has memory for {fit} at the same time")))
+            }
             None => Err(PyValueError::new_err("jobs=0: expected a whole number from 1 on")),
         },
     }
@@ -148,7 +150,8 @@ fn make(
 ) -> Result<Experiment, order9_lab::PlanError> {
     let Some(body) = body else { return order9_lab::run(plan, jobs, watch) };
     // The interpreter knows this thread from here on: otherwise each step of the workload would introduce it anew.
-    Python::attach(|py| py.detach(|| order9_lab::run_own(plan, Arc::new(body), jobs, watch)))
+    let program: Arc<dyn Program> = Arc::new(body);
+    Python::attach(|py| py.detach(|| order9_lab::run_own(plan, &program, jobs, watch)))
 }
 
 /// What is seen of runs that go on.
@@ -181,7 +184,8 @@ impl Watch {
         let title = |cell: Cell| plan.policies[cell.policy].name.clone();
         let snapshots = std::mem::take(&mut seen.snapshots).into_iter();
         let snapshots = snapshots.map(|(cell, name, of)| ((title(cell), cell.seed, name), Arc::new(of))).collect();
-        let maps = std::mem::take(&mut seen.maps).into_iter().map(|(cell, of)| ((title(cell), cell.seed), of)).collect();
+        let maps =
+            std::mem::take(&mut seen.maps).into_iter().map(|(cell, of)| ((title(cell), cell.seed), of)).collect();
         let workload = match plan.workload {
             Workload::Own(spec) => own(spec.name, &done.runs, better),
             workload => workload,

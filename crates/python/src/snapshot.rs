@@ -54,7 +54,10 @@ impl PySnapshot {
     #[pyo3(signature = (root=None, *, prices=true, full_release=false))]
     fn capture(py: Python<'_>, root: Option<PathBuf>, prices: bool, full_release: bool) -> PyResult<Self> {
         if let Some(root) = root.as_ref().filter(|root| !root.is_dir()) {
-            return Err(raised::<CaptureError>(&format!("{}: expected a directory that holds proc/ and sys/", root.display())));
+            return Err(raised::<CaptureError>(&format!(
+                "{}: expected a directory that holds proc/ and sys/",
+                root.display()
+            )));
         }
         let name = root.as_ref().map_or_else(|| "this host".to_owned(), |root| root.display().to_string());
         let captured = unhurried(py, move || {
@@ -127,7 +130,10 @@ impl PySnapshot {
     }
 
     fn __repr__(&self) -> String {
-        format!("Snapshot({}, {} CPUs, {})", self.name, self.snapshot.machine.cpus, self.snapshot.machine.kernel_release)
+        format!(
+            "Snapshot({}, {} CPUs, {})",
+            self.name, self.snapshot.machine.cpus, self.snapshot.machine.kernel_release
+        )
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {

@@ -419,6 +419,7 @@ fn unknown(what: &str, found: &str, expected: &str) -> PyErr {
 
 /// An order that blocks have.
 pub(crate) fn known_order(order: u8) -> PyResult<Order> {
-    Order::new(order)
-        .ok_or_else(|| PyValueError::new_err(format!("order={order}: expected an order from 0 to {}", Order::MAX.get())))
+    Order::new(order).ok_or_else(|| {
+        PyValueError::new_err(format!("order={order}: expected an order from 0 to {}", Order::MAX.get()))
+    })
 }

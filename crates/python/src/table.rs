@@ -130,9 +130,7 @@ impl Table {
         for (name, array) in self.column_names().into_iter().zip(self.batch.columns()) {
             match array.data_type() {
                 DataType::Utf8 => dict.set_item(name, array.as_string::<i32>().iter().collect::<Vec<_>>()),
-                DataType::UInt64 => {
-                    dict.set_item(name, array.as_primitive::<UInt64Type>().iter().collect::<Vec<_>>())
-                }
+                DataType::UInt64 => dict.set_item(name, array.as_primitive::<UInt64Type>().iter().collect::<Vec<_>>()),
                 _ => dict.set_item(name, array.as_primitive::<Float64Type>().iter().collect::<Vec<_>>()),
             }?;
         }
@@ -150,7 +148,10 @@ impl Table {
             format!("<tr>{}</tr>", self.batch.columns().iter().map(cell).collect::<String>())
         };
         let rows: String = (0..self.batch.num_rows().min(SHOWN)).map(row).collect();
-        format!("<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{} rows</p>", self.batch.num_rows())
+        format!(
+            "<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{} rows</p>",
+            self.batch.num_rows()
+        )
     }
 }
 

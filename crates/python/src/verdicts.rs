@@ -80,8 +80,15 @@ impl PyVerdicts {
     }
 
     fn __repr__(&self) -> String {
-        let line = |verdict: &Verdict| format!("{:<14} {} ({})", word(verdict.outcome), verdict.statement, verdict.note);
-        let head = format!("{}: {} hold, {} do not, {} could not be measured", self.claim.id, self.hold(), self.fail(), self.not_measured());
+        let line =
+            |verdict: &Verdict| format!("{:<14} {} ({})", word(verdict.outcome), verdict.statement, verdict.note);
+        let head = format!(
+            "{}: {} hold, {} do not, {} could not be measured",
+            self.claim.id,
+            self.hold(),
+            self.fail(),
+            self.not_measured()
+        );
         std::iter::once(head).chain(self.verdicts.iter().map(line)).collect::<Vec<_>>().join("\n")
     }
 

@@ -41,9 +41,6 @@ pub(crate) fn wait_for<T: Send + 'static>(
 }
 
 /// As [`wait_for`], with nothing to be done meanwhile.
-pub(crate) fn unhurried<T: Send + 'static>(
-    py: Python<'_>,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> PyResult<T> {
+pub(crate) fn unhurried<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
     wait_for(py, work, |_| Ok(()))
 }

@@ -28,7 +28,9 @@ fn given() -> Vec<String> {
             match line {
                 "#[pymethods]" | "#[pyfunction]" => is_given = true,
                 "}" => is_given = false,
-                _ if is_given => names.extend(named(line, "fn ").filter(|name| !name.starts_with("__")).map(str::to_owned)),
+                _ if is_given => {
+                    names.extend(named(line, "fn ").filter(|name| !name.starts_with("__")).map(str::to_owned))
+                }
                 _ => {}
             }
         }
@@ -48,7 +50,8 @@ fn the_stubs_name_every_method_and_function() {
 
 #[test]
 fn the_package_names_every_exception_and_class() {
-    let (module, package) = (read(&folder().join("src/lib.rs")), read(&folder().join("../../python/order9/__init__.py")));
+    let (module, package) =
+        (read(&folder().join("src/lib.rs")), read(&folder().join("../../python/order9/__init__.py")));
     let exceptions = module.split("use crate::errors::{").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
     for name in exceptions.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         assert!(package.contains(&format!("\"{name}\"")), "{name} is not in __all__");
