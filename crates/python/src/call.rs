@@ -130,7 +130,7 @@ impl Asked {
         }
     }
 
-    /// Makes the call. What takes a large future is boxed apart: most calls are small.
+    /// Makes the call.
     pub(crate) async fn perform(&self, sys: &Thread) -> Result<Answer, Stop> {
         let nothing = |()| Answer::Nothing;
         let file = |FileId(file): FileId| Answer::Number(file.into());

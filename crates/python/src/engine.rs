@@ -222,17 +222,17 @@ impl Engine {
 
     /// Text of /proc/buddyinfo.
     fn buddyinfo(&self) -> String {
-        self.text(|mm, out| render_buddyinfo(mm, out))
+        self.text(render_buddyinfo)
     }
 
     /// Text of /proc/pagetypeinfo.
     fn pagetypeinfo(&self) -> String {
-        self.text(|mm, out| render_pagetypeinfo(mm, out))
+        self.text(render_pagetypeinfo)
     }
 
     /// Text of /proc/zoneinfo.
     fn zoneinfo(&self) -> String {
-        self.text(|mm, out| render_zoneinfo(mm, out))
+        self.text(render_zoneinfo)
     }
 
     /// Fields of /proc/vmstat, by name.

@@ -5,6 +5,8 @@
 //! [`sys`], [`call`] and [`program`] run a workload that is a generator of Python on the lab's machine. Decides nothing: all of it comes from
 //! the crates below. The Python side, with type stubs, is in `python/order9`; described for users in docs/python.md.
 
+#![allow(clippy::needless_pass_by_value, reason = "functions that Python calls own what they are given")]
+
 mod area;
 mod call;
 mod convert;

@@ -74,18 +74,14 @@ pub(crate) async fn drive(
     failures: Failures,
 ) -> Result<(), Stop> {
     let slot = Slot::of(sys.clone());
-    let attached = |step: &dyn Fn(Python<'_>) -> PyResult<(Option<Py<PyIterator>>, Next)>| {
-        let stepped = Python::try_attach(step).ok_or(GONE)?;
-        stepped.map_err(|error| {
-            failures.keep(error);
-            RAISED
-        })
-    };
-    let begin = |py: Python<'_>| {
+    let begun = Python::try_attach(|py| {
         let sys = Bound::new(py, PySys::new(&slot, failures.clone()))?;
         begin(&sys, function.bind(py), arguments.bind(py))
-    };
-    let (generator, mut next) = attached(&begin)?;
+    });
+    let (generator, mut next) = begun.ok_or(GONE)?.map_err(|error| {
+        failures.keep(error);
+        RAISED
+    })?;
     let Some(generator) = generator else { return Ok(()) };
     loop {
         let told = match &next {

@@ -63,7 +63,7 @@ pub(crate) fn run(
     let watch = Arc::new(Watch::default());
     let work = {
         let (plan, watch) = (Arc::clone(&plan), Arc::clone(&watch));
-        move || make(&plan, body, jobs, &*watch)
+        move || make(&plan, body, jobs, &watch)
     };
     let total = plan.cells().count();
     let mut told = None;

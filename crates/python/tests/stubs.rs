@@ -29,7 +29,8 @@ fn given() -> Vec<String> {
                 "#[pymethods]" | "#[pyfunction]" => is_given = true,
                 "}" => is_given = false,
                 _ if is_given => {
-                    names.extend(named(line, "fn ").filter(|name| !name.starts_with("__")).map(str::to_owned))
+                    let name = named(line, "fn ").filter(|name| !name.starts_with("__"));
+                    names.extend(name.map(str::to_owned));
                 }
                 _ => {}
             }
