@@ -63,7 +63,7 @@ class Picture:
 
 @final
 class Map:
-    """What every frame of a memory holds."""
+    """Use of every frame of a memory."""
 
     @property
     def classes(self) -> dict[int, str]: ...

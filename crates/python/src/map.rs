@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::errors::{OrRaise as _, SnapshotError};
 use crate::picture::PyPicture;
 
-/// What every frame of a memory holds. to_numpy gives a class for each frame, by its pfn; classes names them.
+/// Use of every frame of a memory. to_numpy gives a class for each frame, by its pfn; classes names them.
 #[pyclass(frozen, module = "order9", name = "Map")]
 pub(crate) struct PyMap {
     classes: Vec<u8>,

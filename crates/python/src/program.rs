@@ -47,14 +47,14 @@ impl Program for Body {
     }
 }
 
-/// What a workload wants next.
+/// Next wish of a workload.
 enum Next {
     Call(Py<Call>),
     Calls(Vec<Py<Call>>),
     End,
 }
 
-/// What a workload is told about its last calls.
+/// Answer to the last calls of a workload.
 enum Told {
     One(Answer),
     Several(Vec<Answer>),

@@ -357,7 +357,7 @@ impl PyComparison {
         self.report.to_text(Fit::Widened)
     }
 
-    /// What decides, in few lines.
+    /// Rows that decide, in few lines.
     #[pyo3(signature = (lines=20))]
     fn brief(&self, lines: usize) -> String {
         self.report.to_brief(lines)

@@ -154,7 +154,7 @@ fn make(
     Python::attach(|py| py.detach(|| order9_lab::run_own(plan, &program, jobs, watch)))
 }
 
-/// What is seen of runs that go on.
+/// Observer that keeps whatever runs give.
 #[derive(Default)]
 struct Watch {
     stop: Arc<AtomicBool>,
@@ -178,7 +178,7 @@ impl Watch {
         self.seen().runs.len()
     }
 
-    /// What came of `done`.
+    /// The results of `done`.
     fn results(&self, plan: &Plan, done: Experiment, better: &BTreeMap<String, Better>) -> PyRun {
         let mut seen = self.seen();
         let title = |cell: Cell| plan.policies[cell.policy].name.clone();
