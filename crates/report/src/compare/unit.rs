@@ -19,7 +19,7 @@ pub enum Unit {
     Seconds,
     /// Throughput of file systems.
     FilesPerSecond,
-    /// Anything per second.
+    /// Rates of other things.
     PerSecond,
     /// MiB per second, for throughput of streams.
     MebibytesPerSecond,
