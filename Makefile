@@ -11,7 +11,7 @@ VALIDATE ?=
 PREFIX ?= /usr/local
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help install uninstall dist run test bench bench-host fuzz soak matrix mutants prepare prepare-guests validate
+.PHONY: help install uninstall dist wheel run test bench bench-host fuzz soak matrix mutants prepare prepare-guests validate
 
 help:
 	@echo "make run         build, inspect the memory of this host (as root; else of a bundled snapshot), and run thpscale in it"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench       benchmarks of the engine and the analysis"
 	@echo "make bench-host  benchmarks that read or fill this host's memory (as root)"
 	@echo "make dist        a static binary as tar.gz and as a Debian package, in target/packages"
+	@echo "make wheel       the Python package as a wheel, in target/wheels; WHEEL_TARGETS='x86_64-unknown-linux-musl' for others"
 	@echo "make fuzz        every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) (nightly Rust and cargo-fuzz)"
 	@echo "make soak        hours: the property tests with SOAK_CASES=$(SOAK_CASES) cases each, small runs of SOAK_SEEDS=$(SOAK_SEEDS)"
 	@echo "                 seeds twice and in two builds, and every workload with its defaults on every machine (make matrix)"
@@ -50,6 +51,9 @@ uninstall:
 
 dist: prepare
 	@bash scripts/dist.sh
+
+wheel: prepare
+	@bash scripts/wheel.sh $(WHEEL_TARGETS)
 
 test: prepare-guests
 	@bash scripts/check.sh

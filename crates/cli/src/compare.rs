@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use order9_html::about::{About, Experiment};
 use order9_html::claims::Claims;
+use order9_html::runs::{Stored, about};
 use order9_html::tables::Tables;
 use order9_html::{Page, Section};
 use order9_lab::{judge_claim, notes};
@@ -39,12 +39,6 @@ pub(crate) struct Json<'a> {
 
 /// The runs of a policy, with the title of their column.
 pub(crate) type Column<'a> = (&'a str, Vec<&'a Run>);
-
-/// A stored run directory.
-pub(crate) struct Stored<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) loaded: Loaded,
-}
 
 /// Compares all policies of all directories with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
@@ -115,11 +109,6 @@ pub(crate) fn stored(paths: &[PathBuf]) -> Result<Vec<Stored<'_>>, Failure> {
     let _waiting = Waiting::new("reading runs");
     let read = |path: &PathBuf| read(path).map_err(|error| Failure::Usage(error.to_string()));
     paths.iter().map(|path| Ok(Stored { path, loaded: read(path)? })).collect()
-}
-
-/// Inputs of the directories, with `notes`.
-pub(crate) fn about(stored: &[Stored<'_>], notes: Vec<String>) -> About {
-    About { experiments: stored.iter().map(|stored| Experiment::of(stored.path, &stored.loaded)).collect(), notes }
 }
 
 /// The columns with these titles, in the order of the titles; all where none is named.

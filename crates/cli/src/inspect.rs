@@ -6,17 +6,11 @@ use order9_export::prometheus;
 use order9_host::available_memory;
 use order9_html::maps::Maps;
 use order9_html::{Page, Section, Text};
-use order9_report::MemoryMap;
-use order9_report::inspect::{self, Report, only_node};
+use order9_report::inspect::{self, Report, View, ViewError};
 use order9_report::picture::Picture;
 use order9_report::terminal::{Canvas, ColourDepth};
 use order9_snapshot::Snapshot;
-use order9_snapshot::census::Census;
-use order9_snapshot::classify::LayoutError;
-use order9_snapshot::inspection::Inspection;
-use order9_snapshot::limits::{self, Shortage};
 use order9_snapshot::maps::MapSeries;
-use order9_snapshot::prices::Prices;
 use order9_units::NodeId;
 
 use crate::args::InspectArgs;
@@ -52,7 +46,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
         )?,
     };
     timing.phase(if args.snapshot.is_some() { "read the file" } else { "capture" });
-    let view = View::of(&snapshot, args.node)?;
+    let view = view(&snapshot, args.node)?;
     timing.phase("analyse");
     if let Some(picture) = &picture {
         draw(picture, &view)?;
@@ -122,37 +116,10 @@ pub(crate) fn canvas(args: &InspectArgs) -> Canvas {
     Canvas { width: width(args.width), lines: height().max(MAP_LINES_MIN), colour: args.color.depth() }
 }
 
-/// An analysed snapshot.
-pub(crate) struct View {
-    pub(crate) inspection: Inspection,
-    pub(crate) map: Option<MemoryMap>,
-    /// The counts of every pageblock of the map.
-    census: Option<Census>,
-}
-
-impl View {
-    /// Analyses `snapshot`, or one node of it.
-    pub(crate) fn of(snapshot: &Snapshot, node: Option<u16>) -> Result<Self, Failure> {
-        let spanned = snapshot.zones.iter().map(|zone| zone.span.len()).sum();
-        Shortage::check(limits::to_analyse(spanned), available_memory())
-            .map_err(|shortage| Failure::Usage(format!("analysing this map {shortage}")))?;
-        let mut census = match Census::of(snapshot) {
-            Ok(census) => Some(census),
-            Err(LayoutError::NoMap) => None,
-            Err(error) => return Err(Failure::Usage(error.to_string())),
-        };
-        let mut inspection = Inspection::of(snapshot, census.as_ref(), &Prices::of(snapshot));
-        let mut map = census.as_ref().map(MemoryMap::of);
-        if let Some(node) = node.map(NodeId) {
-            only_node(&mut inspection, node).map_err(|nodes| no_such_node(node, &nodes))?;
-            map.iter_mut().for_each(|map| map.strips.retain(|strip| strip.node == node));
-            census.iter_mut().for_each(|census| census.zones.retain(|zone| zone.node == node));
-        }
-        Ok(Self { inspection, map, census })
-    }
-}
-
-fn no_such_node(node: NodeId, nodes: &[NodeId]) -> Failure {
-    let nodes: Vec<_> = nodes.iter().map(NodeId::to_string).collect();
-    Failure::Usage(format!("--node {node}: no such node, expected {}", nodes.join(", ")))
+/// Analyses `snapshot`, or one node of it.
+pub(crate) fn view(snapshot: &Snapshot, node: Option<u16>) -> Result<View, Failure> {
+    View::of(snapshot, node.map(NodeId), available_memory()).map_err(|error| match (&error, node) {
+        (ViewError::NoSuchNode { .. }, Some(node)) => Failure::Usage(format!("--node {node}: {error}")),
+        _ => Failure::Usage(error.to_string()),
+    })
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use order9_host::available_memory;
+use order9_html::runs::maps_file;
 use order9_lab::scenario::Named;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
@@ -198,11 +199,6 @@ pub(crate) fn cores() -> NonZeroUsize {
 /// The number of jobs that was asked for.
 pub(crate) fn asked_jobs(text: &str) -> Result<NonZeroUsize, Failure> {
     text.parse().map_err(|_| Failure::Usage(format!("--jobs {text}: expected a whole number from 1 on")))
-}
-
-/// File of a run directory that holds the maps of a run.
-pub(crate) fn maps_file(policy: &str, seed: u64) -> String {
-    format!("{policy}-seed-{seed}.{}", maps::EXTENSION)
 }
 
 /// Sees the runs go on.

@@ -6,11 +6,12 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use order9_host::calibrate;
+use order9_report::inspect::View;
 use order9_snapshot::{Calibration, Snapshot};
 
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::inspect::View;
+use crate::inspect::view;
 use crate::screen::{Next, Screen, end};
 use crate::source::{self, Wish};
 use frame::{Frame, History};
@@ -99,7 +100,7 @@ impl Watch<'_> {
 
 fn look(args: &InspectArgs, calibration: Option<Calibration>) -> Result<View, Failure> {
     let snapshot = source::capture_quietly(args.root.as_deref(), Wish::default())?;
-    View::of(&Snapshot { calibration, ..snapshot }, args.node)
+    view(&Snapshot { calibration, ..snapshot }, args.node)
 }
 
 /// The time of day.

@@ -6,7 +6,7 @@ use ::csv::{Writer, WriterBuilder};
 
 use crate::ExportError;
 use crate::schema::{Table, Value};
-use crate::tables::Rows;
+use crate::tables::{RowFile, Rows};
 
 /// A CSV file in the making.
 pub(crate) struct Csv<W: Write>(Writer<W>);
@@ -32,7 +32,9 @@ impl<W: Write> Rows for Csv<W> {
         }
         Ok(self.0.write_record(None::<&[u8]>)?)
     }
+}
 
+impl<W: Write> RowFile for Csv<W> {
     fn finish(mut self: Box<Self>) -> Result<(), ExportError> {
         Ok(self.0.flush()?)
     }

@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::ExportError;
 use crate::schema::{Column, Table, Value};
-use crate::tables::Rows;
+use crate::tables::{RowFile, Rows};
 
 /// A file of JSON Lines in the making.
 pub(crate) struct Jsonl<W: Write> {
@@ -26,7 +26,9 @@ impl<W: Write> Rows for Jsonl<W> {
         serde_json::to_writer(&mut self.out, &Row { columns: self.table.columns, values })?;
         Ok(self.out.write_all(b"\n")?)
     }
+}
 
+impl<W: Write> RowFile for Jsonl<W> {
     fn finish(mut self: Box<Self>) -> Result<(), ExportError> {
         Ok(self.out.flush()?)
     }

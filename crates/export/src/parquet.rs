@@ -6,7 +6,7 @@ use order9_record::table::{ByteArray, KeyValue, Kind as Stored, TableWriter, Val
 
 use crate::ExportError;
 use crate::schema::{Kind, Table, VERSION, Value};
-use crate::tables::Rows;
+use crate::tables::{RowFile, Rows};
 
 /// Rows of a row group, which are held in memory.
 const GROUP: usize = 1 << 18;
@@ -52,7 +52,9 @@ impl<W: Write + Send> Rows for Parquet<W> {
         self.rows += 1;
         if self.rows == GROUP { self.end_group() } else { Ok(()) }
     }
+}
 
+impl<W: Write + Send> RowFile for Parquet<W> {
     fn finish(mut self: Box<Self>) -> Result<(), ExportError> {
         self.end_group()?;
         Ok(self.writer.finish()?)

@@ -1,9 +1,9 @@
 //! Rows of the tables, from a run or a snapshot into a file of any of the table formats.
 
 use std::io::Write;
-use std::path::Path;
 
 use order9_record::{Cell, Event, Loaded, Outcome, Run, read_events};
+use order9_snapshot::Snapshot;
 
 use crate::schema::{COUNTERS, EVENTS, FACTS, RUNS, SAMPLES, TABLES, Table, Value};
 use crate::{ExportError, Exported, csv, facts, jsonl, parquet};
@@ -31,14 +31,23 @@ impl Format {
     }
 }
 
-/// A file of rows in the making.
-pub(crate) trait Rows {
+/// A taker of rows.
+pub trait Rows {
     /// Adds a row: a value for each column.
+    ///
+    /// # Errors
+    /// A place that cannot be written to.
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), ExportError>;
+}
 
+/// A file of rows in the making.
+pub(crate) trait RowFile: Rows {
     /// Writes what is left.
     fn finish(self: Box<Self>) -> Result<(), ExportError>;
 }
+
+/// Events of a cell, wherever they are kept.
+pub type EventsOf<'a> = &'a dyn Fn(&Cell, &Run) -> Result<Vec<Event>, ExportError>;
 
 /// The tables that have something to say.
 #[must_use]
@@ -57,28 +66,43 @@ pub fn write(
     format: Format,
     out: &mut (dyn Write + Send),
 ) -> Result<(), ExportError> {
-    let mut rows: Box<dyn Rows + '_> = match format {
+    let mut rows: Box<dyn RowFile + '_> = match format {
         Format::Csv => Box::new(csv::Csv::new(out, table)?),
         Format::Jsonl => Box::new(jsonl::Jsonl::new(out, table)),
         Format::Parquet => Box::new(parquet::Parquet::new(out, table)?),
     };
     if table == FACTS {
-        exported.snapshots.iter().try_for_each(|(name, snapshot)| facts::rows(name, snapshot, rows.as_mut()))?;
+        exported.snapshots.iter().try_for_each(|(name, snapshot)| fact_rows(name, snapshot, &mut *rows))?;
     } else if let Some((directory, loaded)) = exported.run {
-        let cells = loaded.manifest.cells.iter().zip(&loaded.runs);
-        for (cell, run) in cells {
-            of_cell(table, directory, loaded, cell, run, rows.as_mut())?;
-        }
+        let events = |cell: &Cell, _: &Run| Ok(read_events(directory, &loaded.manifest, cell)?);
+        run_rows(table, loaded, &events, &mut *rows)?;
     }
     rows.finish()
 }
 
+/// Adds the facts of `snapshot`, which is called `name`, to `rows` of the table [`FACTS`].
+///
+/// # Errors
+/// Those of the taker.
+pub fn fact_rows(name: &str, snapshot: &Snapshot, rows: &mut dyn Rows) -> Result<(), ExportError> {
+    facts::rows(name, snapshot, rows)
+}
+
+/// Adds what all cells of a run have for `table` to `rows`.
+///
+/// # Errors
+/// Those of the taker, and events that cannot be read.
+pub fn run_rows(table: Table, loaded: &Loaded, events: EventsOf<'_>, rows: &mut dyn Rows) -> Result<(), ExportError> {
+    let mut cells = loaded.manifest.cells.iter().zip(&loaded.runs);
+    cells.try_for_each(|(cell, run)| of_cell(table, loaded, cell, run, events, rows))
+}
+
 fn of_cell(
     table: Table,
-    directory: &Path,
     loaded: &Loaded,
     cell: &Cell,
     run: &Run,
+    events: EventsOf<'_>,
     rows: &mut dyn Rows,
 ) -> Result<(), ExportError> {
     if table == RUNS {
@@ -88,7 +112,7 @@ fn of_cell(
     } else if table == COUNTERS {
         counters(run, rows)
     } else if table == EVENTS {
-        event_rows(run, &read_events(directory, &loaded.manifest, cell)?, rows)
+        event_rows(run, &events(cell, run)?, rows)
     } else {
         Ok(())
     }

@@ -125,6 +125,32 @@ impl Gfp {
     /// `GFP_TRANSHUGE`: huge pages with direct reclaim and compaction (4.8+).
     pub const GFP_TRANSHUGE: Self = Self::GFP_TRANSHUGE_LIGHT.and(Self::DIRECT_RECLAIM);
 
+    /// Sets of flags that have a name of their own, as Linux names them.
+    const SETS: [(&str, Self); 10] = [
+        ("GFP_KERNEL", Self::GFP_KERNEL),
+        ("GFP_HIGHUSER_MOVABLE", Self::GFP_HIGHUSER_MOVABLE),
+        ("GFP_TRANSHUGE", Self::GFP_TRANSHUGE),
+        ("GFP_TRANSHUGE_LIGHT", Self::GFP_TRANSHUGE_LIGHT),
+        ("GFP_ATOMIC", Self::GFP_ATOMIC),
+        ("GFP_NOWAIT", Self::GFP_NOWAIT),
+        ("GFP_NOIO", Self::GFP_NOIO),
+        ("GFP_NOFS", Self::GFP_NOFS),
+        ("GFP_USER", Self::GFP_USER),
+        ("GFP_PGTABLE_USER", Self::GFP_PGTABLE_USER),
+    ];
+
+    /// The flags of a text such as `GFP_KERNEL|__GFP_RECLAIMABLE`.
+    ///
+    /// # Errors
+    /// The first name that is none.
+    pub fn parse(text: &str) -> Result<Self, &str> {
+        let named = |name: &str| {
+            let set = Self::SETS.iter().find(|(known, _)| *known == name).map(|&(_, flags)| flags);
+            set.or_else(|| Self::NAMES.iter().find(|(_, known)| *known == name).map(|&(flag, _)| flag))
+        };
+        text.split('|').try_fold(Self::NONE, |flags, name| Ok(flags.and(named(name.trim()).ok_or(name)?)))
+    }
+
     const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -277,6 +303,8 @@ mod tests {
 
     #[test]
     fn light_huge_requests_make_no_effort() {
+        assert_eq!(Gfp::parse("GFP_KERNEL | __GFP_RECLAIMABLE"), Ok(Gfp::GFP_KERNEL | Gfp::RECLAIMABLE));
+        assert_eq!(Gfp::parse("GFP_KERNEL|__GFP_FAST"), Err("__GFP_FAST"));
         assert!(!Gfp::GFP_TRANSHUGE_LIGHT.has(Gfp::DIRECT_RECLAIM));
         assert!(!Gfp::GFP_TRANSHUGE_LIGHT.has(Gfp::KSWAPD_RECLAIM));
         assert!(Gfp::GFP_TRANSHUGE.has(Gfp::DIRECT_RECLAIM) && !Gfp::GFP_TRANSHUGE.has(Gfp::KSWAPD_RECLAIM));

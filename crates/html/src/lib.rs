@@ -4,7 +4,7 @@
 //! template beside the programs of `assets/`, which draw it in the browser. The other modules make sections: [`about`] of
 //! the inputs, [`tables`], [`latency`], [`timeline`], [`claims`] and [`worth`] of runs, [`maps`] of memory maps,
 //! [`compaction`] of recorded events, [`trace`] of a timeline for Perfetto, [`fleet`] and [`listing`] of many
-//! hosts. Decides nothing about results: what a value, a verdict or a look is comes from
+//! hosts. [`runs`] puts the page about stored runs together. Decides nothing about results: what a value, a verdict or a look is comes from
 //! `report`, `lab` and `snapshot`.
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ pub mod maps;
 mod number;
 mod pack;
 mod page;
+pub mod runs;
 pub mod tables;
 pub mod timeline;
 pub mod trace;

@@ -3,15 +3,16 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use order9_machine::{GuardStep, Guarded, Outcome, Results, Series, Tick};
+use order9_machine::{GuardStep, Guarded, Outcome, Results, Series, Thread, Tick};
 use order9_procfs::command_line::LogLine;
 use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_report::number::size;
 use order9_snapshot::Snapshot;
 use order9_snapshot::maps::MapSeries;
 use order9_units::Nanos;
-use order9_workloads::{Facts, Parameters, Recording, Value, Workload};
+use order9_workloads::{Facts, Parameters, Recording, Value, Workload, run_as_chosen};
 
 use crate::error::PlanError;
 use crate::events::events;
@@ -22,7 +23,8 @@ use crate::monitors::Monitors;
 use crate::plan::{Cell, Plan};
 use crate::pools::pool_notes;
 use crate::proc_files::machine_files;
-use crate::start::{Start, Started};
+use crate::run::Making;
+use crate::start::Started;
 
 /// A cell that has run.
 pub(crate) struct Ran {
@@ -36,13 +38,9 @@ pub(crate) struct Ran {
 }
 
 /// Runs one cell; `watch` sees the engine whenever counters are read.
-pub(crate) fn run_cell(
-    plan: &Plan,
-    start: &Start,
-    cell: Cell,
-    mut watch: impl FnMut(&Tick<'_>),
-) -> Result<Ran, PlanError> {
-    let Started { mut machine, boot_log, notes } = start.machine(plan, cell)?;
+pub(crate) fn run_cell(making: &Making<'_>, cell: Cell, mut watch: impl FnMut(&Tick<'_>)) -> Result<Ran, PlanError> {
+    let Making { plan, start, program, stop } = making;
+    let Started { mut machine, boot_log, notes } = start.machine(plan, cell, stop.clone())?;
     let snapshots = Rc::new(RefCell::new(Vec::new()));
     let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
     let mut maps = Maps::new(plan.maps_every, cpus.clone());
@@ -54,7 +52,7 @@ pub(crate) fn run_cell(
     limits::check(plan.workload, plan.sample_every, &parameters, &facts)?;
     let mut monitors = Monitors::new();
     let mut last = Vec::new();
-    let results = machine.run(plan.workload, &parameters, |tick| {
+    let watch = |tick: &Tick<'_>| {
         if tick.is_last {
             last = machine_files(tick);
         } else if tick.is_usual {
@@ -62,7 +60,17 @@ pub(crate) fn run_cell(
         }
         maps.tick(tick);
         watch(tick);
-    });
+    };
+    let results = match program {
+        None => machine.run(plan.workload, &parameters, watch),
+        Some(program) => {
+            let (program, parameters) = (Arc::clone(program), parameters.clone());
+            let body = move |thread: Thread| async move {
+                run_as_chosen(thread.clone(), &parameters, program.begin(cell, thread)).await
+            };
+            machine.run_program(plan.workload.name(), body, watch)
+        }
+    };
     let mut run = record_of(plan, cell, &results);
     run.notes.extend(replay_note(&parameters));
     run.notes.extend(notes);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use order9_machine::Engine;
-use order9_mm::{BlockUser, BlockView, FrameState, LruList, SpaceId, Zone};
+use order9_mm::trace::Tracer;
+use order9_mm::{BlockUser, BlockView, FrameState, LruList, Mm, SpaceId, Zone};
 use order9_procfs::sysctl::{self, SETTINGS};
 use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
@@ -15,8 +15,9 @@ use crate::owners::OwnersOf;
 /// Kernel release whose flags the exported frames have.
 const KERNEL_RELEASE: &str = "6.18.0-order9";
 
-/// The memory of `engine`, on CPUs of these nodes, with its owners among `processes`.
-pub(crate) fn export(engine: &Engine, cpus: &[NodeId], processes: &[(SpaceId, String)]) -> Snapshot {
+/// The memory of `engine`, on CPUs of these nodes, with its owners among `processes`, the living ones with their address spaces.
+#[must_use]
+pub fn export(engine: &Mm<impl Tracer>, cpus: &[NodeId], processes: &[(SpaceId, String)]) -> Snapshot {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let blocks = end.get().div_ceil(PAGEBLOCK_PAGES.get());
     let type_of = |block: u64| {
@@ -64,7 +65,7 @@ pub const MAP_RELEASE: &str = "6.18.0-order9\n";
 ///
 /// # Errors
 /// Those of writing.
-pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
+pub fn write_map(engine: &Mm<impl Tracer>, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let (mut flag_words, mut count_words) = (Vec::new(), Vec::new());
     for (_, chunk) in frames(engine, end, |_, _, _| {}).chunks() {
@@ -82,7 +83,7 @@ pub fn write_map(engine: &Engine, flags: &mut impl Write, counts: &mut impl Writ
 }
 
 /// Every frame up to `end`, block by block; `each` sees the start and order of a block, and whether it is private memory.
-fn frames(engine: &Engine, end: Pfn, mut each: impl FnMut(Pfn, Order, bool)) -> FrameMap {
+fn frames(engine: &Mm<impl Tracer>, end: Pfn, mut each: impl FnMut(Pfn, Order, bool)) -> FrameMap {
     let mut map = FrameMapBuilder::new();
     let mut at = Pfn::new(0);
     while at < end {
@@ -148,7 +149,7 @@ fn flags(view: &BlockView) -> u64 {
 /// Of all private memory of programs.
 const ANON: u64 = kpf::UPTODATE | kpf::LRU | kpf::ANON | kpf::SWAPBACKED;
 
-fn node_info(engine: &Engine, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
+fn node_info(engine: &Mm<impl Tracer>, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
     let own = (0..).zip(cpus).filter(|(_, of)| **of == node).map(|(cpu, _)| cpu);
     NodeInfo {
         id: node,
@@ -158,7 +159,7 @@ fn node_info(engine: &Engine, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
     }
 }
 
-fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
+fn zone_info(engine: &Mm<impl Tracer>, zone: &Zone) -> ZoneInfo {
     let marks = zone.watermarks();
     let boosted = |mark: u64| Pages::new(mark + zone.boost());
     let areas = zone.areas();
@@ -199,7 +200,7 @@ fn zone_info(engine: &Engine, zone: &Zone) -> ZoneInfo {
 }
 
 /// Settings that the engine has.
-fn settings(engine: &Engine) -> BTreeMap<String, String> {
+fn settings(engine: &Mm<impl Tracer>) -> BTreeMap<String, String> {
     let read = SETTINGS.iter().filter_map(|setting| {
         let value = sysctl::read(engine, setting.name).ok()?;
         Some((setting.path.to_owned(), value.trim_end().to_owned()))
@@ -207,7 +208,7 @@ fn settings(engine: &Engine) -> BTreeMap<String, String> {
     read.collect()
 }
 
-fn meminfo(engine: &Engine) -> BTreeMap<String, u64> {
+fn meminfo(engine: &Mm<impl Tracer>) -> BTreeMap<String, u64> {
     let mut text = String::new();
     order9_procfs::render_meminfo(engine, &mut text).expect("text can be written to memory");
     let field = |line: &str| {

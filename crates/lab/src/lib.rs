@@ -40,7 +40,7 @@ pub use ablation::{Ablated, Ablation, ablation_notes, ablation_report};
 pub use claims::judge_claim;
 pub use days::{Day, days, days_text};
 pub use error::PlanError;
-pub use export::{MAP_RELEASE, write_map};
+pub use export::{MAP_RELEASE, export, write_map};
 pub use fidelity::{Causes, CausesError, Fidelity, GapList, Gaps, Goal, Judged, Sides, Verdict, fidelity};
 pub use inputs::{asked, live_inputs};
 pub use meanings::{counter_meaning, counter_names};
@@ -51,5 +51,5 @@ pub use plot::{
     worth,
 };
 pub use proc_files::{machine_files, node_files, process_files, setting_files};
-pub use run::{Finished, Nobody, Observer, resume, run, run_first};
+pub use run::{Finished, Nobody, Observer, Program, resume, run, run_first, run_own};
 pub use tables::{pooled_report, report};

@@ -1,18 +1,20 @@
 //! All runs of an experiment, spread over the cores of the host; each is deterministic by itself.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use order9_machine::Tick;
+use order9_machine::{Thread, Tick};
 use order9_record::{Experiment, Inputs, Run};
 use order9_snapshot::Snapshot;
 use order9_snapshot::maps::MapSeries;
+use order9_workloads::Stop;
 
 use crate::cell::{Ran, run_cell};
 use crate::error::PlanError;
-use crate::inputs::inputs;
+use crate::inputs::{asked, inputs};
 use crate::plan::{Cell, Plan};
 use crate::start::Start;
 
@@ -29,6 +31,17 @@ pub trait Observer: Sync {
 
     /// A run has ended. `inputs` are those of the whole experiment.
     fn ended(&self, _cell: Cell, _run: &Run, _inputs: &Inputs) {}
+
+    /// Raised where nobody wants further results: runs that go on end soon, and count as never made. `None` is never.
+    fn stop(&self) -> Option<Arc<AtomicBool>> {
+        None
+    }
+}
+
+/// A program from outside the workloads, for a plan whose workload is [`Workload::Own`](order9_workloads::Workload::Own).
+pub trait Program: Send + Sync {
+    /// Begins the program of a run, as its first thread.
+    fn begin(&self, cell: Cell, thread: Thread) -> Pin<Box<dyn Future<Output = Result<(), Stop>>>>;
 }
 
 /// Observer of runs that nobody watches.
@@ -60,6 +73,19 @@ pub fn run(plan: &Plan, jobs: NonZeroUsize, observer: &dyn Observer) -> Result<E
     resume(plan, jobs, observer, Finished::default())
 }
 
+/// Like [`run`], with `program` as the program of every run.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_own(
+    plan: &Plan,
+    program: &Arc<dyn Program>,
+    jobs: NonZeroUsize,
+    observer: &dyn Observer,
+) -> Result<Experiment, PlanError> {
+    make(plan, Some(program), jobs, observer, Finished::default())
+}
+
 /// Like [`run`], without the runs that have `finished` already.
 ///
 /// # Errors
@@ -70,18 +96,30 @@ pub fn resume(
     observer: &dyn Observer,
     finished: Finished,
 ) -> Result<Experiment, PlanError> {
+    make(plan, None, jobs, observer, finished)
+}
+
+fn make(
+    plan: &Plan,
+    program: Option<&Arc<dyn Program>>,
+    jobs: NonZeroUsize,
+    observer: &dyn Observer,
+    finished: Finished,
+) -> Result<Experiment, PlanError> {
     let cells: Vec<Cell> = plan.cells().filter(|&cell| !finished.has(plan, cell)).collect();
     let Finished { mut inputs, mut runs } = finished;
     if !cells.is_empty() {
         let start = Start::new(plan)?;
-        for done in run_cells(plan, &start, &cells, jobs, observer) {
+        let making = Making { plan, start: &start, program, stop: observer.stop() };
+        for done in making.run_cells(&cells, jobs, observer) {
             let (run, given) = done?;
             // All cells have the same machine, and so the same parameters.
             inputs.get_or_insert(given);
             runs.push(run);
         }
     }
-    Ok(Experiment::new(inputs.expect("an experiment has a policy and a seed"), runs))
+    // Only where it was stopped is there no run.
+    Ok(Experiment::new(inputs.unwrap_or_else(|| asked(plan)), runs))
 }
 
 /// Runs the first cell of an experiment in this thread. A caller with a schedule of its own makes experiments of one cell.
@@ -90,43 +128,70 @@ pub fn resume(
 /// The reason for which it could not start.
 pub fn run_first(plan: &Plan) -> Result<(Run, Inputs), PlanError> {
     let cell = plan.cells().next().expect("an experiment has a policy and a seed");
-    let Ran { run, parameters, .. } = run_cell(plan, &Start::new(plan)?, cell, |_| ())?;
+    let making = Making { plan, start: &Start::new(plan)?, program: None, stop: None };
+    let Ran { run, parameters, .. } = run_cell(&making, cell, |_| ())?;
     Ok((run, inputs(plan, parameters.iter())))
 }
 
-/// Runs of `cells`, in their order.
-fn run_cells(
-    plan: &Plan,
-    start: &Start,
-    cells: &[Cell],
-    jobs: NonZeroUsize,
-    observer: &dyn Observer,
-) -> impl Iterator<Item = Result<(Run, Inputs), PlanError>> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&cell) = cells.get(at) else { break };
-            let ran = run_cell(plan, start, cell, |tick| observer.tick(cell, tick));
-            let ran = ran.map(|Ran { run, parameters, snapshots, maps }| {
-                snapshots.iter().for_each(|(name, snapshot)| observer.snapshot(cell, name, snapshot));
-                if !maps.is_empty() {
-                    observer.maps(cell, &maps);
+/// All that runs of an experiment have in common.
+pub(crate) struct Making<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) start: &'a Start,
+    /// Program of the runs; `None` is the workload of the plan.
+    pub(crate) program: Option<&'a Arc<dyn Program>>,
+    /// Raised where nobody wants further results.
+    pub(crate) stop: Option<Arc<AtomicBool>>,
+}
+
+impl Making<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Runs of `cells`, in their order.
+    fn run_cells(
+        &self,
+        cells: &[Cell],
+        jobs: NonZeroUsize,
+        observer: &dyn Observer,
+    ) -> impl Iterator<Item = Result<(Run, Inputs), PlanError>> {
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Vec::new());
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&cell) = cells.get(at).filter(|_| !self.is_stopped()) else { break };
+                let ran = run_cell(self, cell, |tick| observer.tick(cell, tick));
+                if self.is_stopped() {
+                    break;
                 }
-                let inputs = inputs(plan, parameters.iter());
-                observer.ended(cell, &run, &inputs);
-                (run, inputs)
-            });
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, ran));
+                let ran = ran.map(|ran| self.ended(cell, ran, observer));
+                done.lock().unwrap_or_else(PoisonError::into_inner).push((at, ran));
+            }
+        };
+        // One at a time runs where the caller is: a program from outside may be at home on that thread.
+        match jobs.get().min(cells.len()) {
+            1 => work(),
+            jobs => thread::scope(|scope| {
+                (0..jobs).for_each(|_| {
+                    scope.spawn(work);
+                });
+            }),
         }
-    };
-    thread::scope(|scope| {
-        (0..jobs.get().min(cells.len())).for_each(|_| {
-            scope.spawn(work);
-        });
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, ran)| ran)
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, ran)| ran)
+    }
+
+    /// Tells the observer what came of a run.
+    fn ended(&self, cell: Cell, ran: Ran, observer: &dyn Observer) -> (Run, Inputs) {
+        let Ran { run, parameters, snapshots, maps } = ran;
+        snapshots.iter().for_each(|(name, snapshot)| observer.snapshot(cell, name, snapshot));
+        if !maps.is_empty() {
+            observer.maps(cell, &maps);
+        }
+        let inputs = inputs(self.plan, parameters.iter());
+        observer.ended(cell, &run, &inputs);
+        (run, inputs)
+    }
 }

@@ -1,6 +1,7 @@
 //! The machine of an experiment at its start: what memory holds, and the engine made from it for each run.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use order9_import::{Disk, import};
 use order9_machine::{Machine, Options, Variation};
@@ -68,8 +69,8 @@ impl Start {
         Ok(Self { from, available: set_up.map(|set_up| set_up.mm.available().bytes()) })
     }
 
-    /// The machine of one run.
-    pub(crate) fn machine(&self, plan: &Plan, cell: Cell) -> Result<Started, PlanError> {
+    /// The machine of one run, which ends early once `stop` is raised.
+    pub(crate) fn machine(&self, plan: &Plan, cell: Cell, stop: Option<Arc<AtomicBool>>) -> Result<Started, PlanError> {
         let policy = &plan.policies[cell.policy];
         let SetUp { mm, captured, boot_log, pools } = self.from.set_up(plan, cell)?;
         let options = Options {
@@ -84,6 +85,7 @@ impl Start {
             pools,
             available: self.available,
             guard: plan.guards.get(&policy.name).cloned(),
+            stop,
             ..Options::new(cell.seed)
         };
         let mut notes: Vec<String> = host_note(policy).into_iter().collect();

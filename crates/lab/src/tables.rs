@@ -82,6 +82,8 @@ pub(crate) const fn unit(measure: &Measure) -> compare::Unit {
         workloads::Unit::HugePages => compare::Unit::HugePages,
         workloads::Unit::Pages => compare::Unit::Pages,
         workloads::Unit::Gibibytes => compare::Unit::Gibibytes,
+        workloads::Unit::Events => compare::Unit::Events,
+        workloads::Unit::PerSecond => compare::Unit::PerSecond,
         workloads::Unit::MillionAccesses => compare::Unit::MillionAccesses,
     }
 }
@@ -135,6 +137,8 @@ fn divisor(measure: &Measure) -> f64 {
         | workloads::Unit::MebibytesPerSecond
         | workloads::Unit::Percent
         | workloads::Unit::HugePages
+        | workloads::Unit::Events
+        | workloads::Unit::PerSecond
         | workloads::Unit::MillionAccesses
         | workloads::Unit::Pages => 1.0,
     }

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::num::NonZeroU64;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use order9_mm::hugetlb::PoolSize;
 use order9_mm::{Mm, SWAP_MAX, SpaceId};
@@ -30,6 +32,7 @@ pub struct Machine {
     pools: Vec<PoolSize>,
     sample_finely: bool,
     guard: Option<order9_guard::Config>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// Why there is no such machine.
@@ -103,6 +106,9 @@ pub struct Options {
     pub available: Option<Bytes>,
     /// Goals and budgets of a guard that keeps huge pages ready beside the programs; `None` is without one.
     pub guard: Option<order9_guard::Config>,
+    /// Raised where nobody wants the results any more: the run then ends at its next reading of the counters, with results that
+    /// are of no use.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Options {
@@ -123,6 +129,7 @@ impl Options {
             pools: Vec::new(),
             available: None,
             guard: None,
+            stop: None,
         }
     }
 }
@@ -163,8 +170,8 @@ impl Machine {
         let kernel = Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options, this));
         kernel.available_at_start.set(options.available);
         let (sample_every, sample_finely) = (options.sample_every, options.sample_finely);
-        let (pools, guard) = (options.pools.clone(), options.guard.clone());
-        Ok(Self { executor, kernel, sample_every, sample_finely, pools, guard })
+        let (pools, guard, stop) = (options.pools.clone(), options.guard.clone(), options.stop.clone());
+        Ok(Self { executor, kernel, sample_every, sample_finely, pools, guard, stop })
     }
 
     /// Memory, CPUs and nodes of the machine.
@@ -220,11 +227,16 @@ impl Machine {
             }
             match self.executor.run_until(clock.now()) {
                 Ok(()) if clock.is_usual() && self.kernel.all_ended() => break None,
+                Ok(()) if self.is_stopped() => break None,
                 Ok(()) => {}
                 Err(error) => break Some(error),
             }
         };
         self.conclude(stuck, ended.take(), &mut watch)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Starts the program; where pools are to be resized, the process that does it first starts the program at its end.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::files::{Files, check_file, sync_folder};
-use crate::manifest::{Cell, Experiment, FORMAT, Manifest};
+use crate::manifest::{Experiment, Manifest};
 use crate::read::{MANIFEST, read_manifest};
 use crate::{Begin, Digest, Inputs, Kept, Partial, ReadError, WriteError, mmtests, tables};
 
@@ -196,11 +196,7 @@ fn fill(root: &Path, experiment: &Experiment, extra: &[ExtraFile]) -> Result<Man
         check_file(name)?;
         files.text(name.clone(), |out| out.write_all(content))?;
     }
-    let cells: Vec<Cell> = experiment.runs.iter().map(Cell::of).collect();
-    let digests = cells.iter().map(|cell| (cell.policy.as_str(), cell.seed, cell.digest));
-    let digest = Digest::of_cells(digests);
-    let manifest =
-        Manifest { format: FORMAT, digest, inputs: experiment.inputs.clone(), cells, files: files.entries().to_vec() };
+    let manifest = Manifest { files: files.entries().to_vec(), ..Manifest::of(experiment) };
     if let Some(name) = manifest.odd_name() {
         return Err(WriteError::Name { what: "table or phase", name });
     }

@@ -284,6 +284,14 @@ struct Version {
 }
 
 impl Manifest {
+    /// The manifest of an experiment that no files were written of.
+    #[must_use]
+    pub fn of(experiment: &Experiment) -> Self {
+        let cells: Vec<Cell> = experiment.runs.iter().map(Cell::of).collect();
+        let digest = Digest::of_cells(cells.iter().map(|cell| (cell.policy.as_str(), cell.seed, cell.digest)));
+        Self { format: FORMAT, digest, inputs: experiment.inputs.clone(), cells, files: Vec::new() }
+    }
+
     /// Reads the text of a manifest; `file` is its name in errors.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod findings;
 mod headline;
 mod kernel;
 mod owners;
+mod view;
 
 use order9_snapshot::inspection::{Findings, Inspection, NodeView, ZoneView};
 use order9_units::NodeId;
@@ -20,6 +21,7 @@ use crate::terminal::{self, Canvas};
 pub use caption::caption;
 pub use changes::{Change, changes};
 pub use headline::{headline, missing_map};
+pub use view::{View, ViewError};
 
 /// The whole report: headline, map, tables. `map` is what the inspection was made from, where there is one.
 #[must_use]

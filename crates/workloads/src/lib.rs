@@ -53,4 +53,4 @@ pub use sys::{
     Processes, Prot, Shared, Statfs, Stop, Sys, Times, Tmpfs,
 };
 pub use trace::{Interval, Recording, RecordingError, Requests};
-pub use workload::Workload;
+pub use workload::{Workload, run_as_chosen};

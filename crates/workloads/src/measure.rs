@@ -75,6 +75,10 @@ pub enum Unit {
     Pages,
     /// Amounts of memory; samples are bytes.
     Gibibytes,
+    /// Numbers of anything.
+    Events,
+    /// Rates; samples are rates.
+    PerSecond,
     /// Numbers of loads, in millions.
     MillionAccesses,
 }

@@ -37,6 +37,22 @@ pub struct Spec {
 pub(crate) const SECOND: Nanos = Nanos::new(1_000_000_000);
 
 impl Spec {
+    /// A program from outside, without parameters of its own: its name, its purpose in one line, and the tables of what it measures.
+    #[must_use]
+    pub const fn own(name: &'static str, summary: &'static str, measures: &'static [Measure]) -> Self {
+        Self {
+            name,
+            summary,
+            description: summary,
+            parameters: &[],
+            measures,
+            settings: |_| &[],
+            counters_every: SECOND,
+            is_long: false,
+            demand: |_| Demand::default(),
+        }
+    }
+
     /// Settings of Linux that belong to the benchmark with these parameters; they are written before the start. A parameter that
     /// was not chosen has its default.
     ///

@@ -1,4 +1,7 @@
 //! The list of workloads: [`Workload`]. Adding one takes a file with a `WORKLOAD` and a `run`, and a row here.
+//! Programs from outside this crate have a [`Spec::own`] and start by [`run_as_chosen`].
+
+use std::future::Future;
 
 use crate::beforehand::Beforehand;
 use crate::cpus::bind_as_chosen;
@@ -12,14 +15,16 @@ use crate::trace::like_host::Beside;
 /// Makes the enum of rows `Variant => module`. Only a macro can name the programs in a table: each is generic over its world.
 macro_rules! workloads {
     ($($(#[$doc:meta])+ $variant:ident => $($module:ident)::+,)+) => {
-        /// A program of this crate.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        /// A program of this crate, or one from outside.
+        #[derive(Clone, Copy, Debug)]
         pub enum Workload {
             $($(#[$doc])+ $variant,)+
+            /// A program from outside, which its owner runs by [`run_as_chosen`].
+            Own(&'static Spec),
         }
 
         impl Workload {
-            /// All of them, by name.
+            /// All programs of this crate, by name.
             pub const ALL: [Self; [$(stringify!($variant)),+].len()] = [$(Self::$variant),+];
 
             /// All there is to say of it.
@@ -27,12 +32,14 @@ macro_rules! workloads {
             pub const fn spec(self) -> &'static Spec {
                 match self {
                     $(Self::$variant => &crate::$($module::)+WORKLOAD,)+
+                    Self::Own(spec) => spec,
                 }
             }
 
             async fn program<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
                 match self {
                     $(Self::$variant => crate::$($module::)+run(&sys, parameters).await,)+
+                    Self::Own(spec) => unreachable!("{} runs where its program is", spec.name),
                 }
             }
         }
@@ -109,21 +116,47 @@ impl Workload {
     ///
     /// # Errors
     /// What ended it before its time.
+    ///
+    /// # Panics
+    /// For a program from outside: [`run_as_chosen`] runs it.
     pub async fn run<S: Sys>(self, sys: S, parameters: &Parameters) -> Result<(), Stop> {
-        bind_as_chosen(&sys, parameters).await?;
-        let stay = Beforehand::start(&sys, parameters).await?;
-        let others = Beside::start(&sys, parameters).await?;
-        let ran = under_policy(&sys, parameters, self.program(sys.clone(), parameters)).await;
-        if let Some(others) = others.filter(|_| ran.is_ok()) {
-            others.end(&sys).await?;
-        }
-        if let Some(stay) = stay {
-            // Their ends are no part of the program's.
-            stay.end(&sys).await?;
-        }
-        ran
+        let program = self.program(sys.clone(), parameters);
+        run_as_chosen(sys, parameters, program).await
     }
 }
+
+/// Runs `program` bound to the chosen CPUs, in memory that was prepared, beside the others and under the memory policy that were
+/// chosen.
+///
+/// # Errors
+/// What ended it before its time.
+pub async fn run_as_chosen<S: Sys>(
+    sys: S,
+    parameters: &Parameters,
+    program: impl Future<Output = Result<(), Stop>>,
+) -> Result<(), Stop> {
+    bind_as_chosen(&sys, parameters).await?;
+    let stay = Beforehand::start(&sys, parameters).await?;
+    let others = Beside::start(&sys, parameters).await?;
+    let ran = under_policy(&sys, parameters, program).await;
+    if let Some(others) = others.filter(|_| ran.is_ok()) {
+        others.end(&sys).await?;
+    }
+    if let Some(stay) = stay {
+        // Their ends are no part of the program's.
+        stay.end(&sys).await?;
+    }
+    ran
+}
+
+/// Two workloads are equal if they have the same name.
+impl PartialEq for Workload {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Workload {}
 
 #[cfg(test)]
 mod tests {

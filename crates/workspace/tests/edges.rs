@@ -74,6 +74,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fleet", &["units", "advise", "lab", "record", "report", "snapshot"]),
     ("testkit", &["units", "mm", "procfs"]),
     (
+        "python",
+        &[
+            "units",
+            "mm",
+            "procfs",
+            "machine",
+            "workloads",
+            "snapshot",
+            "host",
+            "html",
+            "import",
+            "policy",
+            "lab",
+            "record",
+            "report",
+            "export",
+            "toml",
+        ],
+    ),
+    (
         "cli",
         &[
             "advise",

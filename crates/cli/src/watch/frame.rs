@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use order9_report::inspect::{changes, headline};
+use order9_report::inspect::{View, changes, headline};
 use order9_report::number::{duration, size};
 use order9_report::terminal::{Canvas, ColourDepth, clipped, legend, sparkline, strips};
 use order9_units::{Bytes, Nanos};
-
-use crate::inspect::View;
 
 /// Looks that are remembered: as many as the widest line shows.
 const REMEMBERED: usize = 240;

@@ -102,7 +102,9 @@ fn of_workload(quantity: Quantity) -> Asked {
     let unit = quantity.unit;
     let (goal, is_time) = match unit {
         Unit::Percent => (Goal::Points(3.0), false),
-        Unit::HugePages | Unit::Pages | Unit::Gibibytes | Unit::MillionAccesses => (Goal::Percent(3.0), false),
+        Unit::HugePages | Unit::Pages | Unit::Gibibytes | Unit::Events | Unit::MillionAccesses => {
+            (Goal::Percent(3.0), false)
+        }
         _ => (Goal::Percent(25.0), true),
     };
     let read = Box::new(move |results: &Results| quantity.value(results));

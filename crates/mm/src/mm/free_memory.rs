@@ -105,6 +105,12 @@ impl<T: Tracer> Mm<T> {
         self.pages.register_driver_page(pfn, &mut self.phys)
     }
 
+    /// Place of a driver's page, which compaction may have moved; `None` once it is released.
+    #[must_use]
+    pub fn driver_page(&self, id: DriverPageId) -> Option<Pfn> {
+        self.pages.drivers.driver_page(id, &self.phys)
+    }
+
     /// The driver no longer needs its page: it is freed on behalf of `cpu`, or when nobody isolates or pins it any more. Says
     /// whether it was there.
     pub fn release_driver_page(&mut self, id: DriverPageId, cpu: usize) -> bool {

@@ -19,6 +19,8 @@ pub enum Unit {
     Seconds,
     /// Throughput of file systems.
     FilesPerSecond,
+    /// Rates of other things.
+    PerSecond,
     /// MiB per second, for throughput of streams.
     MebibytesPerSecond,
     /// Shares and coefficients of variation.
@@ -63,6 +65,7 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
             Self::FilesPerSecond => "files/s",
+            Self::PerSecond => "1/s",
             Self::MebibytesPerSecond => "MiB/s",
             Self::Percent => "%",
             Self::Events => "events",

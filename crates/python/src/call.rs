@@ -1,0 +1,201 @@
+//! [`Call`]: a system call that a workload yields, what it asks the machine, and what comes back.
+
+use std::sync::Arc;
+
+use order9_machine::Thread;
+use order9_units::{Bytes, Nanos, NodeId};
+use order9_workloads::{
+    Access, AddressSpace as _, Administration as _, Advice, Area, ChildKind, DropCaches, FileId, Files as _,
+    KernelAlloc, KernelAllocator, Mapping, Mempolicy, Nodes as _, PoolFile, Processes, Prot, Stop,
+};
+use pyo3::IntoPyObjectExt as _;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+
+use crate::area::{PyArea, PyLoads};
+use crate::program::{Failures, drive};
+use crate::sys::{StartedChild, TakenMemory};
+
+/// A system call that was not made yet: `yield` or `await` it, or yield a list of several.
+#[pyclass(frozen, module = "order9")]
+pub(crate) struct Call(pub(crate) Asked);
+
+#[pymethods]
+impl Call {
+    /// Makes the call from a coroutine.
+    fn __await__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        static AWAIT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = slf.py();
+        let once = || Ok::<_, PyErr>(py.import("order9._await")?.getattr("once")?.unbind());
+        AWAIT.get_or_try_init(py, once)?.bind(py).call1((slf,))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<system call of a workload: {}; yield or await it>", self.0.name())
+    }
+}
+
+/// The request of a system call.
+pub(crate) enum Asked {
+    Mmap(Mapping),
+    Munmap(Area),
+    Mprotect(Area, Prot),
+    Mremap(Area, Bytes),
+    Madvise(Area, Advice),
+    Mlock(Area),
+    Munlock(Area),
+    Mincore(Area),
+    Touch(Area, Access),
+    Fill(Area),
+    Load(Area, u64),
+    Pin(Area),
+    Unpin(Area),
+    CreateFile(Bytes),
+    Create,
+    Open(FileId),
+    Read(FileId, Bytes, Bytes),
+    Write(FileId, Bytes, Bytes),
+    Fsync(FileId),
+    Sync,
+    Close(FileId),
+    RemoveFile(FileId),
+    Sleep(Nanos),
+    Compute(Nanos),
+    SetAffinity(Vec<u32>),
+    Spawn { kind: ChildKind, name: String, body: Arc<Py<PyAny>>, arguments: Arc<Py<PyTuple>>, failures: Failures },
+    Wait(<Thread as Processes>::Child),
+    Barrier(String, u64),
+    KernelAlloc(KernelAlloc),
+    KernelFree(<Thread as KernelAllocator>::KernelMemory),
+    DropCaches(DropCaches),
+    Compact(Option<NodeId>),
+    SetNrHugepages(u64),
+    PageNode(Area),
+    MovePages(Area, NodeId),
+    SetMempolicy(Mempolicy),
+}
+
+/// The answer to a system call.
+pub(crate) enum Answer {
+    Nothing,
+    Area(Area),
+    Number(u64),
+    Loads(order9_workloads::Loads),
+    Child(<Thread as Processes>::Child),
+    Ended { user: Nanos, system: Nanos },
+    Memory(Option<<Thread as KernelAllocator>::KernelMemory>),
+}
+
+impl Asked {
+    /// Name of the call.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Mmap(_) => "mmap",
+            Self::Munmap(_) => "munmap",
+            Self::Mprotect(..) => "mprotect",
+            Self::Mremap(..) => "mremap",
+            Self::Madvise(..) => "madvise",
+            Self::Mlock(_) => "mlock",
+            Self::Munlock(_) => "munlock",
+            Self::Mincore(_) => "mincore",
+            Self::Touch(..) => "touch",
+            Self::Fill(_) => "fill",
+            Self::Load(..) => "load",
+            Self::Pin(_) => "pin",
+            Self::Unpin(_) => "unpin",
+            Self::CreateFile(_) => "create_file",
+            Self::Create => "create",
+            Self::Open(_) => "open",
+            Self::Read(..) => "read",
+            Self::Write(..) => "write",
+            Self::Fsync(_) => "fsync",
+            Self::Sync => "sync",
+            Self::Close(_) => "close",
+            Self::RemoveFile(_) => "remove_file",
+            Self::Sleep(_) => "sleep",
+            Self::Compute(_) => "compute",
+            Self::SetAffinity(_) => "set_affinity",
+            Self::Spawn { .. } => "spawn",
+            Self::Wait(_) => "wait",
+            Self::Barrier(..) => "barrier",
+            Self::KernelAlloc(_) => "kernel_alloc",
+            Self::KernelFree(_) => "kernel_free",
+            Self::DropCaches(_) => "drop_caches",
+            Self::Compact(_) => "compact",
+            Self::SetNrHugepages(_) => "set_nr_hugepages",
+            Self::PageNode(_) => "page_node",
+            Self::MovePages(..) => "move_pages",
+            Self::SetMempolicy(_) => "set_mempolicy",
+        }
+    }
+
+    /// Makes the call.
+    pub(crate) async fn perform(&self, sys: &Thread) -> Result<Answer, Stop> {
+        let nothing = |()| Answer::Nothing;
+        let file = |FileId(file): FileId| Answer::Number(file.into());
+        match self {
+            Self::Mmap(mapping) => sys.mmap(*mapping).await.map(Answer::Area),
+            Self::Munmap(area) => sys.munmap(*area).await.map(nothing),
+            Self::Mprotect(area, prot) => sys.mprotect(*area, *prot).await.map(nothing),
+            Self::Mremap(area, length) => sys.mremap(*area, *length).await.map(Answer::Area),
+            Self::Madvise(area, advice) => sys.madvise(*area, *advice).await.map(nothing),
+            Self::Mlock(area) => sys.mlock(*area).await.map(nothing),
+            Self::Munlock(area) => sys.munlock(*area).await.map(nothing),
+            Self::Mincore(area) => sys.mincore(*area).await.map(Answer::Number),
+            Self::Touch(area, access) => sys.touch(*area, *access).await.map(nothing),
+            Self::Fill(area) => sys.fill(*area).await.map(nothing),
+            Self::Load(area, loads) => sys.load(*area, *loads).await.map(Answer::Loads),
+            Self::Pin(area) => sys.pin(*area).await.map(nothing),
+            Self::Unpin(area) => sys.unpin(*area).await.map(nothing),
+            Self::CreateFile(length) => sys.create_file(*length).await.map(file),
+            Self::Create => sys.create().await.map(file),
+            Self::Open(of) => sys.open(*of).await.map(nothing),
+            Self::Read(of, offset, length) => sys.read(*of, *offset, *length).await.map(|of| Answer::Number(of.get())),
+            Self::Write(of, offset, length) => sys.write(*of, *offset, *length).await.map(nothing),
+            Self::Fsync(of) => sys.fsync(*of).await.map(nothing),
+            Self::Sync => sys.sync().await.map(nothing),
+            Self::Close(of) => sys.close(*of).await.map(nothing),
+            Self::RemoveFile(of) => sys.remove_file(*of).await.map(nothing),
+            Self::Sleep(time) => sys.sleep(*time).await.map(nothing),
+            Self::Compute(time) => sys.compute(*time).await.map(nothing),
+            Self::SetAffinity(cpus) => sys.set_affinity(cpus).await.map(nothing),
+            Self::Spawn { kind, name, body, arguments, failures } => {
+                let (body, arguments, failures) = (Arc::clone(body), Arc::clone(arguments), failures.clone());
+                let begin = move |sys: Thread| drive(sys, body, arguments, failures);
+                sys.spawn(*kind, name, begin).await.map(Answer::Child)
+            }
+            Self::Wait(child) => {
+                let ended = sys.wait(*child).await?;
+                ended.result?;
+                Ok(Answer::Ended { user: ended.times.user, system: ended.times.system })
+            }
+            Self::Barrier(name, threads) => sys.barrier(name, *threads).await.map(nothing),
+            Self::KernelAlloc(what) => sys.kernel_alloc(*what).await.map(Answer::Memory),
+            Self::KernelFree(memory) => sys.kernel_free(*memory).await.map(nothing),
+            Self::DropCaches(what) => sys.drop_caches(*what).await.map(nothing),
+            Self::Compact(node) => sys.compact(*node).await.map(nothing),
+            Self::SetNrHugepages(count) => {
+                sys.set_nr_hugepages(PoolFile::NrHugepages, *count).await.map(Answer::Number)
+            }
+            Self::PageNode(area) => sys.page_node(*area).await.map(|node| Answer::Number(node.0.into())),
+            Self::MovePages(area, node) => sys.move_pages(*area, *node).await.map(Answer::Number),
+            Self::SetMempolicy(policy) => sys.set_mempolicy(*policy).await.map(nothing),
+        }
+    }
+}
+
+impl Answer {
+    /// The answer as a value of Python.
+    pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Self::Nothing => Ok(py.None().into_bound(py)),
+            Self::Area(area) => PyArea(area).into_bound_py_any(py),
+            Self::Number(number) => number.into_bound_py_any(py),
+            Self::Loads(loads) => PyLoads(loads).into_bound_py_any(py),
+            Self::Child(child) => StartedChild(child).into_bound_py_any(py),
+            Self::Ended { user, system } => (user.get(), system.get()).into_bound_py_any(py),
+            Self::Memory(memory) => memory.map(TakenMemory).into_bound_py_any(py),
+        }
+    }
+}
