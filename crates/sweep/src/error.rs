@@ -24,7 +24,7 @@ pub enum PlanFileError {
 pub enum Problem {
     /// An error that a scenario file can have, too.
     #[error(transparent)]
-    Scenario(#[from] scenario::Problem),
+    Scenario(Box<scenario::Problem>),
     /// An error that any kind of file can have.
     #[error(transparent)]
     Any(#[from] order9_toml::Problem),
@@ -88,22 +88,26 @@ pub enum Problem {
     #[error("{cells} cells, expected at most {most}")]
     TooMany {
         /// Number of cells that were asked for.
-        cells: u128,
+        cells: u64,
         /// Largest number.
         most: u64,
     },
     /// A measure that a workload does not have.
-    #[error("{workload} has no measure '{measure}', expected an operation ({operations}) and one of {statistics}")]
+    #[error("{workload} has no measure '{measure}', expected {expected}")]
     NoMeasure {
         /// Name of the workload.
         workload: &'static str,
         /// The measure as given.
         measure: String,
-        /// Operations of the workload.
-        operations: String,
-        /// Words of statistics.
-        statistics: String,
+        /// Operations of the workload, and words of statistics.
+        expected: String,
     },
+}
+
+impl From<scenario::Problem> for Problem {
+    fn from(problem: scenario::Problem) -> Self {
+        Self::Scenario(Box::new(problem))
+    }
 }
 
 /// A sweep that cannot go on.

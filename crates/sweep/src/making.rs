@@ -76,7 +76,7 @@ pub fn sweep(
     making: Making<'_>,
     progress: &dyn Progress,
 ) -> Result<Swept, SweepError> {
-    for point in points.iter().filter(|point| point.needs() > making.available) {
+    if let Some(point) = points.iter().find(|point| point.needs() > making.available) {
         let (machine, needs) = (point.axes().machine.clone(), point.needs());
         return Err(SweepError::Memory { machine, needs, available: making.available });
     }

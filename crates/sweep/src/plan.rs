@@ -177,7 +177,7 @@ fn lines<'a>(all: &[Leaf<'a>], place: Place<'_>) -> Result<Lines<'a>, FileError<
         }
     }
     if lines.workloads.is_empty() {
-        return Err(place.error(0, Problem::Scenario(scenario::Problem::WithoutWorkload)));
+        return Err(place.error(0, Problem::from(scenario::Problem::WithoutWorkload)));
     }
     Ok(lines)
 }
@@ -187,7 +187,7 @@ fn sort<'a>(leaf: &Leaf<'a>, lines: &mut Lines<'a>) -> Result<(), Problem> {
     match leaf.key.as_str() {
         "workload" => lines.workloads = vec![workload(leaf)?],
         "workloads" => {
-            lines.workloads = list(leaf, "a list of workloads")?.iter().map(workload).collect::<Result<_, _>>()?
+            lines.workloads = list(leaf, "a list of workloads")?.iter().map(workload).collect::<Result<_, _>>()?;
         }
         "machine" => lines.machines = vec![leaf.clone()],
         "machines" => {
@@ -206,7 +206,7 @@ fn sort<'a>(leaf: &Leaf<'a>, lines: &mut Lines<'a>) -> Result<(), Problem> {
         }
         key => match (key.strip_prefix("axes."), key.split_once('.')) {
             (Some(axis), _) if axis.starts_with("parameters.") => {
-                lines.parameter_axes.push(renamed(axis.to_owned(), leaf))
+                lines.parameter_axes.push(renamed(axis.to_owned(), leaf));
             }
             (Some(axis), _) if axis.starts_with("settings.") => lines.setting_axes.push(renamed(axis.to_owned(), leaf)),
             (None, Some(("until", _))) => lines.until.push(leaf.clone()),

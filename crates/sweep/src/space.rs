@@ -183,8 +183,8 @@ fn check(lines: &Lines<'_>, place: Place<'_>) -> Result<(), FileError<Problem>> 
     let lengths =
         lines.parameter_axes.iter().chain(&lines.setting_axes).filter_map(Leaf::elements).map(|all| all.len());
     let others = [lines.workloads.len(), lines.machines.len().max(1), lines.memories.len().max(1)];
-    let cells = lengths.chain(others).fold(1_u128, |product, length| product.saturating_mul(length as u128));
-    if cells > u128::from(CELLS_MAX) {
+    let cells = lengths.chain(others).fold(1_u64, |product, length| product.saturating_mul(length as u64));
+    if cells > CELLS_MAX {
         return Err(place.error(0, Problem::TooMany { cells, most: CELLS_MAX }));
     }
     Ok(())

@@ -78,7 +78,7 @@ impl OfWorkload {
             let figures = self.figures.iter().zip(&point.figures);
             (head, figures.map(|(of, estimate)| of.estimate(estimate.as_ref())).collect())
         });
-        let table = self.table(header.map(str::to_owned).collect(), axes.len(), &rows.collect::<Vec<_>>());
+        let table = self.table(&header.map(str::to_owned).collect::<Vec<_>>(), axes.len(), &rows.collect::<Vec<_>>());
         let what = "mean over seeds and 95 % confidence interval";
         format!("{}: {}, {what}\n{table}", self.workload, count_of(self.points.len() as u64, "point"))
     }
@@ -101,7 +101,7 @@ impl OfWorkload {
             shown.push((head, figures.map(|(of, spread)| of.spread(spread.as_ref())).collect()));
         }
         let header = ["axis", "value", "cells", "failed"].map(str::to_owned).to_vec();
-        let table = self.table(header, 2, &shown);
+        let table = self.table(&header, 2, &shown);
         let left = self.axes.len().saturating_sub(rows);
         let left = if left == 0 { String::new() } else { format!("  and {} more\n", count_of(left as u64, "value")) };
         let cells: usize = self.points.iter().map(|PointRow { seeds, .. }| seeds).sum();
@@ -111,7 +111,7 @@ impl OfWorkload {
     }
 
     /// A table of rows, each with its head and its figures: as many of these as fit beside each other.
-    fn table(&self, header: Vec<String>, labels: usize, rows: &[(Vec<String>, Vec<String>)]) -> String {
+    fn table(&self, header: &[String], labels: usize, rows: &[(Vec<String>, Vec<String>)]) -> String {
         for figures in (1..=self.figures.len().max(1)).rev() {
             let titles = self.figures.iter().map(Named::title).take(figures);
             let mut table =

@@ -158,13 +158,10 @@ fn measures(leaf: &Leaf<'_>, workloads: &[Workload]) -> Result<Vec<(String, Stat
 }
 
 fn no_measure(text: &str, workload: Workload) -> Problem {
-    let operations: Vec<&str> = operations(workload).collect();
-    Problem::NoMeasure {
-        workload: workload.name(),
-        measure: shown(text),
-        operations: operations.join(", "),
-        statistics: Statistic::OF_SAMPLES.map(Statistic::word).join(", "),
-    }
+    let operations = operations(workload).collect::<Vec<_>>().join(", ");
+    let statistics = Statistic::OF_SAMPLES.map(Statistic::word).join(", ");
+    let expected = format!("an operation ({operations}) and one of {statistics}");
+    Problem::NoMeasure { workload: workload.name(), measure: shown(text), expected }
 }
 
 /// Beginnings of the names of operations that a workload measures.

@@ -135,7 +135,8 @@ fn failures_are_results_with_a_message() {
     assert_ne!(failure.end, End::Completed);
     assert!(!failure.message.is_empty());
     assert_eq!((summary.cells, summary.completed), (2, 1));
-    write_results(&Folder::open(&root, None).unwrap(), cells(&root)).unwrap();
+    let all = cells(&root);
+    write_results(&Folder::open(&root, None).unwrap(), all).unwrap();
 }
 
 #[test]
