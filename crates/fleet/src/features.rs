@@ -30,13 +30,13 @@ const fn share([name, short]: [&'static str; 2], part: &'static [&'static str], 
 /// All of them. A share without a whole is 0.
 pub const FEATURES: [Feature; 8] = [
     Feature { name: "memory", short: "GiB", worth: 1.0, is_share: false, part: &["present_pages"], whole: "" },
-    share(["free memory", "free %"], &["free_pages"], "present_pages"),
-    share(["free memory in huge pages", "2 MiB %"], &["free_huge"], "free_pages"),
-    share(["recoverable pageblocks", "gain %"], &["recoverable"], "blocks"),
-    share(["lost pageblocks", "lost %"], &["blocks_lost", "blocks_slab"], "blocks"),
-    share(["huge pages in use", "huge %"], &["blocks_huge"], "blocks"),
-    share(["anonymous memory in base pages", "anon %"], &["anon_pages"], "present_pages"),
-    share(["clean page cache", "cache %"], &["file_clean_pages"], "present_pages"),
+    share(["free memory", "free"], &["free_pages"], "present_pages"),
+    share(["free memory in huge pages", "2 MiB"], &["free_huge"], "free_pages"),
+    share(["recoverable pageblocks", "gain"], &["recoverable"], "blocks"),
+    share(["lost pageblocks", "lost"], &["blocks_lost", "blocks_slab"], "blocks"),
+    share(["huge pages in use", "huge"], &["blocks_huge"], "blocks"),
+    share(["anonymous memory in base pages", "anon"], &["anon_pages"], "present_pages"),
+    share(["clean page cache", "cache"], &["file_clean_pages"], "present_pages"),
 ];
 
 /// Position of a column of the table.

@@ -49,7 +49,7 @@ impl Projection {
         }
         let how = format!(
             "By {} of {} in {}, {} each; intervals of 95 %. Better and worse: estimated numbers of hosts; change: of the mean over \
-             all hosts; where better, where worse: median change on such hosts. Demand: {}.",
+             all hosts; if better, if worse: median change on such hosts. Demand: {}.",
             grouped(self.sampled as u64),
             count_of(self.hosts as u64, "host"),
             count_of(self.groups.len() as u64, "group"),
@@ -69,7 +69,7 @@ impl Projection {
     }
 
     fn table(&self) -> String {
-        let mut table = Table::new(["measured", "better", "worse", "now", "change", "where better", "where worse"]);
+        let mut table = Table::new(["measured", "better", "worse", "now", "change", "if better", "if worse"]);
         for of in &self.measures {
             let median = |value: Option<f64>| value.map_or_else(String::new, |value| difference(of, value));
             table.row(vec![
