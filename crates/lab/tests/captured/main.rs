@@ -136,6 +136,6 @@ fn small(workload: Workload) -> BTreeMap<&'static str, Value> {
         }
         Workload::Idle => [("time", seconds(2))].into(),
         Workload::LikeHost => [("time", seconds(2))].into(),
-        Workload::Trace => BTreeMap::new(),
+        Workload::Trace | Workload::Own(_) => BTreeMap::new(),
     }
 }
