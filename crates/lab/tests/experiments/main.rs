@@ -175,7 +175,7 @@ fn plan(workload: Workload) -> Plan {
         Workload::PinnedGuest => [("sizes", Value::Counts(vec![3, 5]))].into(),
         Workload::Idle => [("time", Value::Time(Nanos::new(3_000_000_000)))].into_iter().collect(),
         Workload::LikeHost => [("time", Value::Time(Nanos::new(3_000_000_000)))].into(),
-        Workload::Trace => BTreeMap::new(),
+        Workload::Trace | Workload::Own(_) => BTreeMap::new(),
     };
     let settings =
         workload.spec().settings(&chosen).iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
