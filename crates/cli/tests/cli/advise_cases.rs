@@ -37,10 +37,10 @@ impl Host {
         Self { _folder: folder, snapshot }
     }
 
-    /// Advice for a demand, with two runs of each remedy.
+    /// Advice for a demand. Fewer than the three runs that each remedy has tell hardly anything from chance.
     #[track_caller]
     fn advice(&self, demand: &str) -> Value {
-        let line = format!("advise {} {demand} --prices guest-disk --seeds 2 --json", self.snapshot.display());
+        let line = format!("advise {} {demand} --prices guest-disk --json", self.snapshot.display());
         let advice = serde_json::from_str(&ran(&line)).expect("it is JSON");
         hold("advise", &advice);
         advice
@@ -88,7 +88,7 @@ fn tried<'a>(advice: &'a Value, name: &str) -> Option<&'a Value> {
 #[test]
 fn a_database_after_a_backup_ran_wants_page_cache_dropped() {
     let host = Host::aged("advise-database.toml", "", "warm");
-    let advice = host.advice("--want 512M --param pause=0s --param hold=0s");
+    let advice = host.advice("--want 512M");
     let best = best(&advice);
     assert!(best["remedy"]["name"].as_str().unwrap().contains("drop_caches="), "{best:#}");
     assert!(
@@ -138,13 +138,13 @@ fn a_build_machine_full_of_dentries_keeps_its_cache() {
     let advice = host.advice("--want 512M --param pause=0s --param hold=0s");
     let drop = tried(&advice, "drop_caches=3").expect("it is tried");
     assert!(drop["worth_ns"].as_f64() < Some(0.0), "files are read again for nothing: {drop:#}");
-    assert!(advice["sentence"].as_str().unwrap().starts_with("Do nothing: 100 %"), "{advice:#}");
+    assert!(advice["sentence"].as_str().unwrap().starts_with("Do nothing: "), "{advice:#}");
 }
 
 #[test]
 fn a_host_of_containers_has_a_program_whose_memory_is_worth_collapsing() {
     let host = Host::aged("advise-containers.toml", "", "fragmented");
-    let advice = host.advice("--want 512M --param pause=0s --param hold=0s");
+    let advice = host.advice("--want 512M");
     let best = best(&advice);
     assert_eq!(best["remedy"]["collapse"]["command"], "frag-mix", "{best:#}");
     assert_eq!(best["order9"], "sudo order9 collapse 1");
