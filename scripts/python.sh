@@ -11,23 +11,23 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 module=${ORDER9_MODULE:-$target/debug/deps/lib_order9.so}
 place=$target/python
 bin=$place/venv/bin
-packages=(maturin wheel pytest numpy polars pandas pyarrow duckdb mypy nbclient ipykernel optuna tqdm)
+requirements=python/tests/requirements.txt
 
-if ! python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-    echo "SKIPPED: no python3 of 3.10 or later with venv and pip on this machine. 'apt-get install python3-venv' brings it."
+if ! python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    echo "SKIPPED: no python3 of 3.11 or later with venv and pip on this machine. 'apt-get install python3-venv' brings it."
     exit 0
 fi
 
 # The tools, once: some 300 MB from PyPI.
-if [ "$(cat "$place/packages" 2>/dev/null)" != "${packages[*]}" ]; then
+if ! cmp --silent "$requirements" "$place/requirements.txt"; then
     rm -rf "$place"
     mkdir -p "$place"
     python3 -m venv "$place/venv"
-    if ! "$bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"; then
-        echo "SKIPPED: PyPI cannot be reached for ${packages[*]}."
+    if ! "$bin/pip" install --quiet --disable-pip-version-check --requirement "$requirements"; then
+        echo "SKIPPED: PyPI does not have what $requirements names, or cannot be reached."
         exit 0
     fi
-    echo "${packages[*]}" >"$place/packages"
+    cp "$requirements" "$place/requirements.txt"
 fi
 
 # The wheel, as maturin lays it out.

@@ -584,6 +584,7 @@ mod tests {
             map_uncleared: clear,
             memcpy: copy,
             unmap,
+            discard_part: unmap,
             compact_sixteenth_scans: 1.0,
             collapse_few: base(64.0),
             collapse_half: base(256.0),

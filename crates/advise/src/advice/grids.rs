@@ -20,8 +20,8 @@ impl Advice {
         let mut grids = vec![grid("Remedies that were tried", &columns, rows)];
         if let Some(owners) = &self.owners {
             let columns = ["memory", "pageblocks", "alone", "stays"];
-            let users = owners.users.iter().map(|of| held(of.owner.to_string(), of));
-            let cgroups = owners.cgroups.iter().map(|of| held(of.owner.clone(), of));
+            let users = owners.users.iter().map(|of| held(&of.owner.to_string(), of));
+            let cgroups = owners.cgroups.iter().map(|of| held(&of.owner, of));
             let kernel = owners.kernel.iter().map(|of| row(&of.name, vec![memory(of.pages)], None));
             grids.push(grid("Processes and mapped files", &columns, users.collect()));
             grids.push(grid("Control groups", &columns, cgroups.collect()));
@@ -41,9 +41,9 @@ fn finding(finding: &Finding) -> GridRow {
     row(&finding.remedy.name, cells(Some(finding.worth_ns), &finding.case), better)
 }
 
-fn held<T>(name: String, of: &Held<T>) -> GridRow {
+fn held<T>(name: &str, of: &Held<T>) -> GridRow {
     let count = |n: u64| (grouped(n), Some(n as f64));
-    row(&name, vec![memory(of.pages), count(of.pageblocks), count(of.alone), count(of.stays)], None)
+    row(name, vec![memory(of.pages), count(of.pageblocks), count(of.alone), count(of.stays)], None)
 }
 
 fn memory(pages: Pages) -> (String, Option<f64>) {

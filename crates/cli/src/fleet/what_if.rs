@@ -41,10 +41,12 @@ pub(crate) fn run(args: &FleetWhatIfArgs) -> Result<(), Failure> {
         tried.map_err(|error| Failure::file(&answers, format!("cannot be written: {}", io_sentence(&error))))?;
     let projection = Projection::of(&question, args.seed, (&hosts, &groups, &sample), &tried);
     if projection.untried.len() == sampled {
-        let first = &projection.untried[0];
+        // The problem of most hosts is that of the question.
+        let alike = |problem: &str| projection.untried.iter().filter(|of| of.problem == problem).count();
+        let usual = projection.untried.iter().max_by_key(|of| alike(&of.problem)).expect("hosts were sampled");
         return Err(Failure::Usage(format!(
             "{}: {}; no other host of the sample could be tried either",
-            first.file, first.problem
+            usual.file, usual.problem
         )));
     }
     folder.keep(&question, &projection)?;

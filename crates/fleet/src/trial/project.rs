@@ -197,18 +197,19 @@ impl Sampled<'_> {
     }
 
     fn groups(&self) -> Vec<OfGroup> {
-        let of = |(group, (&hosts, answers)): (usize, (&usize, &Vec<Result<Tried, String>>))| {
+        let of = |group: usize| {
+            let answers = &self.answers[group];
             let count = |wanted| answers.iter().flatten().filter(|tried| tried.changes() == wanted).count();
             OfGroup {
                 group: group + 1,
-                hosts,
+                hosts: self.sizes[group],
                 sampled: answers.len(),
                 helped: count((true, false)),
                 hurt: count((false, true)),
                 mixed: count((true, true)),
             }
         };
-        self.sizes.iter().zip(self.answers).enumerate().map(of).collect()
+        (0..self.sizes.len()).map(of).collect()
     }
 }
 

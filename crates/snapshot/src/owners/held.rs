@@ -36,9 +36,9 @@ pub struct Held<T> {
     pub pages: Pages,
     /// Pageblocks, huge pages left out, in which the owner has a frame.
     pub pageblocks: u64,
-    /// Those in which nobody else has one: they become free where the owner gives its memory back.
+    /// Pageblocks of these in which nobody else has a frame: they become free where the owner gives its memory back.
     pub alone: u64,
-    /// Those in which the owner has a frame that cannot be moved.
+    /// Pageblocks of these in which the owner has a frame that cannot be moved.
     pub stays: u64,
 }
 

@@ -161,10 +161,7 @@ fn pages_come_back_from_memory_alone_and_give_up_their_slots() {
         assert_eq!(mm.pages.is_read_alone(&fault, slot, &mm.phys), alone);
         assert_eq!(access(&mut mm, space, page(start, 9), Access::Read), FaultStep::Done);
         let kept = u64::from(!alone);
-        assert_eq!(
-            (mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()),
-            (Pages::new(kept), Pages::new(85 - kept))
-        );
+        assert_eq!((mm.pages.swap.swap_cached(), mm.pages.swap.swap_free()), (Pages::new(kept), Pages::new(85 - kept)));
         mm.check().expect("every law holds");
         // Without a slot it has to be written again.
         forget_uses(&mut mm);
