@@ -101,7 +101,7 @@ fn make(args: &SweepArgs, plan: &Plan, points: &[Point], output: &Path) -> Resul
     let verified = args
         .verify
         .filter(|_| !stop.load(Ordering::Relaxed))
-        .map(|share| again(points, sample(&cells, share, args.verify_seed)));
+        .map(|share| again(points, &sample(&cells, share, args.verify_seed)));
     let verified = verified.transpose()?;
     let summary = Summary::of(cells, plan.until());
     tell(&summary, output, swept, verified, args.json)?;
@@ -138,7 +138,7 @@ fn cells(plan: &Plan, points: &[Point], folder: &Folder) -> Result<Vec<Done>, Sw
 }
 
 /// Runs a sample again.
-fn again(points: &[Point], sample: Vec<&Done>) -> Result<usize, Failure> {
+fn again(points: &[Point], sample: &[&Done]) -> Result<usize, Failure> {
     let waiting = crate::waiting::Waiting::of(sample.len(), "running cells again");
     for (at, kept) in sample.iter().enumerate() {
         if let Some(differs) = verify(points, kept) {
