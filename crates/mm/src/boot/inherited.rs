@@ -100,7 +100,7 @@ impl<T: Tracer> MmBuilder<T> {
 
     /// As [`user_page`](Self::user_page), where a private page belongs to the process with this number: it has a space of its own, in
     /// which its pages lie beside each other in the order in which they are given. Later a process can have the space
-    /// ([`Mm::inherited`]).
+    /// ([`Mm::inherited`](crate::Mm::inherited)).
     ///
     /// # Errors
     /// [`BuildError`] where the frame is not free to be given.

@@ -1,4 +1,4 @@
-//! GitHub Actions: a workflow with a matrix, https://docs.github.com/en/actions/reference/workflow-syntax-for-github-actions.
+//! GitHub Actions: a workflow with a matrix, <https://docs.github.com/en/actions/reference/workflow-syntax-for-github-actions>.
 
 use super::{Job, quoted};
 

@@ -1,4 +1,4 @@
-//! HyperQueue: a job definition file, https://it4innovations.github.io/hyperqueue/stable/jobs/jobfile.
+//! HyperQueue: a job definition file, <https://it4innovations.github.io/hyperqueue/stable/jobs/jobfile>.
 
 use std::fmt::Write as _;
 

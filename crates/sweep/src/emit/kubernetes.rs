@@ -1,4 +1,4 @@
-//! Kubernetes: indexed Jobs, https://kubernetes.io/docs/concepts/workloads/controllers/job/.
+//! Kubernetes: indexed Jobs, <https://kubernetes.io/docs/concepts/workloads/controllers/job/>.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Slurm: https://slurm.schedmd.com/sbatch.html, https://slurm.schedmd.com/job_array.html.
+//! Slurm: <https://slurm.schedmd.com/sbatch.html>, <https://slurm.schedmd.com/job_array.html>.
 
 use super::{Job, quoted};
 
