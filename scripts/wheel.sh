@@ -25,8 +25,8 @@ if [ $# -gt 0 ] && ! "$place/bin/python" -c 'import ziglang' 2>/dev/null; then
 fi
 
 build() {
-    "$place/bin/maturin" build --quiet --locked --profile wheel --manifest-path crates/python/Cargo.toml \
-        --interpreter "$place/bin/python" --out "$out" "$@"
+    # Where pyproject.toml is, which names the crate.
+    (cd python && "$place/bin/maturin" build --quiet --locked --profile wheel --interpreter "$place/bin/python" --out "$out" "$@")
 }
 
 if [ $# -eq 0 ]; then
