@@ -83,7 +83,7 @@ pub fn write(
 /// Adds the facts of `snapshot`, which is called `name`, to `rows` of the table [`FACTS`].
 ///
 /// # Errors
-/// Those of the taker.
+/// Errors of the taker.
 pub fn fact_rows(name: &str, snapshot: &Snapshot, rows: &mut dyn Rows) -> Result<(), ExportError> {
     facts::rows(name, snapshot, rows)
 }
@@ -91,7 +91,7 @@ pub fn fact_rows(name: &str, snapshot: &Snapshot, rows: &mut dyn Rows) -> Result
 /// Adds what all cells of a run have for `table` to `rows`.
 ///
 /// # Errors
-/// Those of the taker, and events that cannot be read.
+/// Errors of the taker, and events that cannot be read.
 pub fn run_rows(table: Table, loaded: &Loaded, events: EventsOf<'_>, rows: &mut dyn Rows) -> Result<(), ExportError> {
     let mut cells = loaded.manifest.cells.iter().zip(&loaded.runs);
     cells.try_for_each(|(cell, run)| of_cell(table, loaded, cell, run, events, rows))

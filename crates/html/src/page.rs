@@ -96,7 +96,7 @@ impl Page {
     /// Writes the page as HTML. Equal pages give equal bytes.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Errors of writing.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let data = serde_json::to_vec(self).map_err(io::Error::from)?;
         let holders = std::iter::once(("data".to_owned(), data.as_slice()))

@@ -64,7 +64,7 @@ pub const MAP_RELEASE: &str = "6.18.0-order9\n";
 /// left out.
 ///
 /// # Errors
-/// Those of writing.
+/// Errors of writing.
 pub fn write_map(engine: &Mm<impl Tracer>, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let (mut flag_words, mut count_words) = (Vec::new(), Vec::new());

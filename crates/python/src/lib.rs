@@ -1,6 +1,6 @@
 //! The Python package `order9`: snapshots, experiments of the lab, policies and the engine itself, as Python objects.
 //!
-//! One file for each class. `errors` are the exceptions, with the messages of the command line; `waiting` is how a long call lets
+//! Each class has a file. `errors` are the exceptions, with the messages of the command line; `waiting` is how a long call lets
 //! other threads of Python go on and ends on Ctrl-C; `table` hands tables over by the Arrow C data interface, without a copy.
 //! `sys`, `call` and `program` run a workload that is a generator of Python on the lab's machine. Decides nothing: all of it comes from
 //! the crates below. The Python side, with type stubs, is in `python/order9`; described for users in docs/python.md.

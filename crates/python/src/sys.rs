@@ -264,12 +264,12 @@ impl PySys {
         Call(Asked::Open(FileId(file)))
     }
 
-    /// One pread. Answers how many bytes were read.
+    /// Reads from the file by pread, once; answers how many bytes came.
     fn read(&self, file: u32, offset: &Bound<'_, PyAny>, length: &Bound<'_, PyAny>) -> PyResult<Call> {
         Ok(Call(Asked::Read(FileId(file), bytes(offset)?, bytes(length)?)))
     }
 
-    /// One pwrite; the file grows where it has to.
+    /// Writes to the file by pwrite, once; the file grows where it has to.
     fn write(&self, file: u32, offset: &Bound<'_, PyAny>, length: &Bound<'_, PyAny>) -> PyResult<Call> {
         Ok(Call(Asked::Write(FileId(file), bytes(offset)?, bytes(length)?)))
     }

@@ -36,7 +36,7 @@ impl Digest {
     /// The digest of all that `input` gives, which is not held.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn of_reader(mut input: impl Read) -> io::Result<Self> {
         let mut hasher = Xxh3::new();
         let mut buffer = vec![0; 1 << 16];

@@ -89,7 +89,7 @@ struct InBlock {
     stays: bool,
 }
 
-/// One kind of owner: the numbers of all, and those with a frame in the pageblock that is counted.
+/// Owners of a kind: the numbers of all, and who has a frame in the pageblock that is counted.
 struct Kind {
     all: Vec<Numbers>,
     in_block: Vec<InBlock>,
