@@ -1,9 +1,10 @@
 //! Compressed memory: the time of the CPU that stores a page in a device of zram, and that brings it back. The device is also the file whose
 //! pages leave the page cache: it needs no disk.
 //!
-//! The device is one of its own, which is taken away afterwards. Requests go past the page cache and have 2 MiB, as those of a huge page that is
-//! swapped out whole: requests of single pages take 1.7 times as long (7.3 and 4.2 us under 6.1), and swap has a way of its own for single pages (`swap`). Pages hold one byte and zeroes otherwise, like those of a program that touches its memory: pages with more in them take
-//! longer. Where the kernel has no module zram loaded, nothing is measured.
+//! The device is one of its own, which is taken away afterwards. Requests go past the page cache and have 2 MiB, as those of a huge
+//! page that is swapped out whole. Requests of single pages take 1.7 times as long (7.3 and 4.2 us under 6.1), and swap has a way of its
+//! own for single pages (`swap`). Pages hold one byte and zeroes otherwise, like those of a program that touches its memory: pages with
+//! more in them take longer. Where the kernel has no module zram loaded, nothing is measured.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
