@@ -9,7 +9,7 @@
 #   --more          boot kernels again for experiments that have fewer runs than --runs says, and keep the runs that are there
 #   --kernels LIST  kernels, "5.10 6.1 6.12 7.2 host" by default; host is the one that runs here
 #   --runs N        runs of each experiment (3)
-#   --prices FILE   prices of the lab in guests (each kernel's own, measured in a guest once and kept in the folder)
+#   --prices FILE   prices of the lab (each kernel's own, measured in a guest or on this host once and kept in the folder)
 #   --causes FILE   causes of gaps that people have found (docs/fidelity-causes.toml)
 #   --binary FILE   order9 to take, with order9-guest beside it or in its tree (both are built)
 #   --into FOLDER   folder for verdicts and runs (target/fidelity)
@@ -59,14 +59,15 @@ cases() {
     sed -n '/^\[\[case\]\]/,/^name/s/^name = "\(.*\)"/\1/p' "$1"
 }
 
-# Prices of the lab for a kernel: those that were named, else its own; measured once, in the guest that has all that has a price.
-# With --again no kernel runs: where none were measured there are none.
+# Prices of the lab for a kernel: those that were named, else its own; measured once, in the guest that has all that has a price, or on
+# this host with files in the folder. With --again no kernel runs: where none were measured there are none.
 prices_of() {
     local own=$into/$1/prices.toml
+    local where=(--kernel "linux-$1" --machine guest-disk-zram --deterministic --rounds 3)
+    [ "$1" != host ] || where=(--files "$into/$1")
     [ -z "$prices" ] || { printf '%s' "$prices" && return; }
     [ $again = no ] || [ -e "$own" ] || return 0
-    [ -e "$own" ] ||
-        "$order9" calibrate --kernel "linux-$1" --machine guest-disk-zram --deterministic --rounds 3 -o "$own" >"$own.log" 2>&1 ||
+    [ -e "$own" ] || "$order9" calibrate "${where[@]}" -o "$own" >"$own.log" 2>&1 ||
         { printf '%-6s no prices: %s\n' "$1" "$(grep '^order9: ' "$own.log" | tail -n 1)" >&2 && return 1; }
     printf '%s' "$own"
 }
@@ -120,8 +121,7 @@ for kernel in $kernels; do
     elif [ $again = no ] && ! "$order9" kernels list | grep "^linux-$kernel " | grep -Eqv 'not fetched|without modules'; then
         "$order9" kernels fetch "$kernel" || continue
     fi
-    own_prices=''
-    [ "$kernel" = host ] || own_prices=$(prices_of "$kernel") || continue
+    own_prices=$(prices_of "$kernel") || continue
     for scenario in $scenarios; do
         cases "$scenario" | { [ $quick = yes ] && head -n 1 || cat; } | while read -r case; do
             judge "$kernel" "$scenario" "$case" </dev/null

@@ -104,8 +104,9 @@ def run(
 class _shown:
     """A bar of tqdm for as long as runs go on, or the function of whoever asked."""
 
-    def __init__(self, progress: bool | Progress | None) -> None:
+    def __init__(self, progress: bool | Progress | None, unit: str = "run") -> None:
         self.progress = progress
+        self.unit = unit
         self.bar: Any = None
 
     def __enter__(self) -> Progress | None:
@@ -118,7 +119,7 @@ class _shown:
         except ImportError:
             return None
         # disable=None: only where somebody looks on.
-        self.bar = functools.partial(tqdm, unit="run", disable=False if self.progress else None)
+        self.bar = functools.partial(tqdm, unit=self.unit, disable=False if self.progress else None)
         return self._tell
 
     def _tell(self, ended: int, total: int) -> None:
@@ -126,6 +127,7 @@ class _shown:
             if total == 1 and self.progress is None:
                 return
             self.bar = self.bar(total=total)
+        self.bar.total = total
         self.bar.update(ended - self.bar.n)
 
     def __exit__(self, *_: object) -> None:

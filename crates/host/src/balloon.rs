@@ -9,6 +9,9 @@ use std::time::Instant;
 
 use memmap2::{Advice, MmapMut};
 use order9_snapshot::Measured;
+use order9_units::Bytes;
+
+use crate::memory::available_memory;
 
 /// Place of the feature in the bits that the device and the driver agreed on.
 const REPORTING: usize = 5;
@@ -26,10 +29,16 @@ pub fn hypervisor_takes_free_pages() -> bool {
 
 /// Bytes of a huge page.
 const HUGE: usize = 2 << 20;
-/// Huge pages that are touched: 128 MiB.
+/// Huge pages that are touched at once: 128 MiB.
 const TOUCHED: usize = 64;
+/// Most regions of so many that are touched: 1 GiB. What was freed last is handed out first, and has not been reported.
+const REGIONS_MAX: usize = 8;
+/// Waits that tell the price well, after which no more memory is touched.
+const WAITS_ENOUGH: usize = 16;
 /// Fewer waits than this tell no price.
 const WAITS_MIN: usize = 3;
+/// Memory that stays available to others.
+const ROOM: Bytes = Bytes::new(1 << 30);
 /// Number of times that a fault takes of a usual one when it waits for the hypervisor. Nothing else in a fault that got a huge page
 /// from a free list comes near: clearing is most of a usual one.
 const WAITED: u64 = 5;
@@ -42,15 +51,23 @@ pub fn hypervisor_fault() -> Option<Measured> {
     if !hypervisor_takes_free_pages() {
         return None;
     }
-    let mut region = MmapMut::map_anon((TOUCHED + 1) * HUGE).ok()?;
-    region.advise(Advice::HugePage).ok()?;
-    let first = touch(&mut region);
-    drop(region);
+    let mut first = touch(&mut region()?);
     // What was freed just now is the first to be handed out again, and no report has had the time to reach it.
-    let mut region = MmapMut::map_anon((TOUCHED + 1) * HUGE).ok()?;
-    region.advise(Advice::HugePage).ok()?;
-    let again = touch(&mut region);
+    let again = touch(&mut region()?);
+    let mut held = Vec::new();
+    while waits(&first, &again).is_none_or(|price| (price.rounds as usize) < WAITS_ENOUGH) && held.len() < REGIONS_MAX {
+        let Some(mut region) = region().filter(|_| available_memory() > ROOM) else { break };
+        first.extend(touch(&mut region));
+        held.push(region);
+    }
     waits(&first, &again)
+}
+
+/// Memory for huge pages that nobody has touched.
+fn region() -> Option<MmapMut> {
+    let region = MmapMut::map_anon((TOUCHED + 1) * HUGE).ok()?;
+    region.advise(Advice::HugePage).ok()?;
+    Some(region)
 }
 
 /// Time of the first touch of each huge page of a region, in ns.

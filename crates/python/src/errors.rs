@@ -16,6 +16,7 @@ create_exception!(order9, CaptureError, Error, "A host whose memory cannot be ca
 create_exception!(order9, RecordError, Error, "A run directory that cannot be read or written.");
 create_exception!(order9, ClaimError, Error, "A published claim that cannot be read, or that is about other runs.");
 create_exception!(order9, PlotError, Error, "A plot of something that the runs do not have.");
+create_exception!(order9, SweepError, Error, "A plan of a sweep that cannot be read, or a sweep that cannot go on.");
 create_exception!(order9, AllocError, Error, "A request that the engine refused, with the reason to stop.");
 create_exception!(order9, FreeError, Error, "A block that cannot be freed: it is none, or is somebody's.");
 create_exception!(order9, LawBroken, Error, "A law of the engine that does not hold: a bug of order9.");

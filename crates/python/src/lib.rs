@@ -2,7 +2,7 @@
 //!
 //! Each class has a file. `errors` are the exceptions, with the messages of the command line; `waiting` is how a long call lets
 //! other threads of Python go on and ends on Ctrl-C; `table` hands tables over by the Arrow C data interface, without a copy.
-//! `sys`, `call` and `program` run a workload that is a generator of Python on the lab's machine. Decides nothing: all of it comes from
+//! `sweep` has cells that any engine can run. `sys`, `call` and `program` run a workload that is a generator of Python on the lab's machine. Decides nothing: all of it comes from
 //! the crates below. The Python side, with type stubs, is in `python/order9`; described for users in docs/python.md.
 
 #![allow(clippy::needless_pass_by_value, reason = "functions that Python calls own what they are given")]
@@ -21,6 +21,7 @@ mod program;
 mod results;
 mod run;
 mod snapshot;
+mod sweep;
 mod sys;
 mod table;
 mod verdicts;
@@ -39,7 +40,7 @@ mod module {
     #[pymodule_export]
     use crate::errors::{
         AllocError, CaptureError, ClaimError, Error, FreeError, Interrupted, LawBroken, MachineError, PlanError,
-        PlotError, PolicyError, RecordError, Refused, ScenarioError, SnapshotError,
+        PlotError, PolicyError, RecordError, Refused, ScenarioError, SnapshotError, SweepError,
     };
     #[pymodule_export]
     use crate::inspection::PyInspection;
@@ -55,6 +56,8 @@ mod module {
     use crate::run::{machines, run, workloads};
     #[pymodule_export]
     use crate::snapshot::PySnapshot;
+    #[pymodule_export]
+    use crate::sweep::{PyCell, PyCourse, PyDone, PyFolder, PyPlan, PySummary, run_cells, sweep};
     #[pymodule_export]
     use crate::sys::{PySys, StartedChild, TakenMemory};
     #[pymodule_export]

@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use order9_record::Digest;
 
 use crate::SweepError;
+use crate::plan::Plan;
+use crate::point::Point;
 use crate::run::Done;
+use crate::until::Seeds;
 
 /// Folder of the cells below that of the sweep.
 const CELLS: &str = "cells";
@@ -98,6 +101,24 @@ impl Folder {
     /// A file system that refuses.
     pub fn keep(&self, done: &Done) -> Result<(), SweepError> {
         self.places.keep(done)
+    }
+
+    /// The cells of `points` that have ended, as far as `plan` asks for them; these are its points, or some of them.
+    ///
+    /// # Errors
+    /// A file system that refuses.
+    pub fn cells(&self, plan: &Plan, points: &[Point]) -> Result<Vec<Done>, SweepError> {
+        let mut cells = Vec::new();
+        for point in points {
+            let seeds: Vec<u64> = match plan.seeds(point) {
+                Seeds::Named(seeds) => seeds.to_vec(),
+                until @ Seeds::Until(_) => (1..=until.most()).collect(),
+            };
+            for seed in seeds {
+                cells.extend(self.get(point.cell_name(seed))?);
+            }
+        }
+        Ok(cells)
     }
 
     /// Places of cells.

@@ -4,13 +4,14 @@
 //! Key types: [`Plan`] (a file that people write, taken apart into [`Point`]s: combinations of everything but the seed), [`Cell`]
 //! (everything that decides one run, as a value that can be sent elsewhere, with its name: the digest of all that), [`Done`] (results of
 //! a cell), [`Folder`] (keeps them by name, each whole or not at all). [`sweep`] runs what is missing on this host, [`write_results`]
-//! makes Parquet of what is there, [`merge`] puts folders together. Another engine takes [`Plan::cells`], gives each to [`Cell::run`]
-//! wherever it likes, and keeps the answers in a folder. Never prints, and reads no clock but for times that stand apart.
+//! makes Parquet of what is there, [`merge`] puts folders together. Another engine takes cells from a [`Course`], gives each to
+//! [`Cell::run`] wherever it likes, and keeps the answers in a folder. Never prints, and reads no clock but for times that stand apart.
 //! The format of plans and folders: docs/sweep.md.
 #![forbid(unsafe_code)]
 
 mod axes;
 mod cell;
+mod course;
 pub mod emit;
 mod error;
 mod exclude;
@@ -34,6 +35,7 @@ mod verify;
 
 pub use axes::Axes;
 pub use cell::{Cell, ENGINE};
+pub use course::Course;
 pub use error::{PlanFileError, Problem, SweepError};
 pub use folder::{Folder, Kept};
 pub use keys::{KEYS, Key};

@@ -1,6 +1,5 @@
 //! Runs the cells of a plan that are missing, side by side on this host.
 
-use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,10 +11,10 @@ use order9_units::Bytes;
 use crate::Plan;
 use crate::SweepError;
 use crate::axes::Axes;
+use crate::course::Course;
 use crate::folder::{Folder, Places};
 use crate::point::Point;
 use crate::run::Done;
-use crate::until::{Seeds, Values};
 
 /// Choices about making cells; none changes a result.
 #[derive(Clone, Copy, Debug)]
@@ -84,103 +83,39 @@ pub fn sweep(
     let (sender, receiver) = mpsc::channel();
     let (mut running, mut memory) = (0, Bytes::ZERO);
     while !making.stop.load(Ordering::Relaxed) {
-        while let Some(&(at, seed)) = course.ready.front() {
-            let point = &points[at];
-            if let Some(done) = folder.get(point.cell_name(seed))? {
-                course.ready.pop_front();
-                course.ended(at, seed, &done, true, progress);
-                continue;
-            }
+        while let Some((point, _)) = course.ready(folder, progress)? {
             if running == making.jobs.get() || memory + point.needs() > making.available {
                 break;
             }
-            course.ready.pop_front();
+            let (point, seed) = course.take();
             (running, memory) = (running + 1, memory + point.needs());
             progress.begun(point.axes(), seed);
-            start(point.clone(), (at, seed), folder.places(), sender.clone());
+            start(point, seed, folder.places(), sender.clone());
         }
         if running == 0 {
             break;
         }
         match receiver.recv_timeout(PATIENCE) {
-            Ok(((at, seed), kept)) => {
-                let done = kept?;
-                (running, memory) = (running - 1, memory - points[at].needs());
-                course.ended(at, seed, &done, false, progress);
+            Ok((needed, kept)) => {
+                (running, memory) = (running - 1, memory - needed);
+                course.ended(&kept?, progress);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => unreachable!("this function holds a sender"),
         }
     }
-    let Course { counts: Swept { ran, kept, .. }, total, .. } = course;
-    Ok(Swept { ran, kept, left: total - ran - kept })
+    Ok(course.swept())
 }
 
-/// A cell by its point and its seed, and what came of it.
-type Answer = ((usize, u64), Result<Done, SweepError>);
+/// Memory that a cell took, and what came of it.
+type Answer = (Bytes, Result<Done, SweepError>);
 
 /// Runs a cell in a thread of its own, and keeps it.
-fn start(point: Point, (at, seed): (usize, u64), places: Places, answer: mpsc::Sender<Answer>) {
+fn start(point: Point, seed: u64, places: Places, answer: mpsc::Sender<Answer>) {
     thread::spawn(move || {
         let done = point.run(seed);
         let kept = places.keep(&done).map(|()| done);
         // Nobody listens any more where the sweep has stopped.
-        let _ = answer.send(((at, seed), kept));
+        let _ = answer.send((point.needs(), kept));
     });
-}
-
-/// Cells that can run, and what their points know by now.
-struct Course<'a> {
-    plan: &'a Plan,
-    points: &'a [Point],
-    ready: VecDeque<(usize, u64)>,
-    states: Vec<State>,
-    counts: Swept,
-    total: u64,
-}
-
-/// A point whose cells go on.
-struct State {
-    /// Cells that were asked for and have not ended.
-    open: usize,
-    /// Values of the stop rule by seed.
-    values: Vec<(u64, Values)>,
-}
-
-impl<'a> Course<'a> {
-    fn new(plan: &'a Plan, points: &'a [Point]) -> Self {
-        let mut course =
-            Self { plan, points, ready: VecDeque::new(), states: Vec::new(), counts: Swept::default(), total: 0 };
-        for (at, point) in points.iter().enumerate() {
-            course.states.push(State { open: 0, values: Vec::new() });
-            course.ask(at, plan.seeds(point).least());
-        }
-        course
-    }
-
-    fn ask(&mut self, at: usize, seeds: Vec<u64>) {
-        self.states[at].open += seeds.len();
-        self.total += seeds.len() as u64;
-        self.ready.extend(seeds.into_iter().map(|seed| (at, seed)));
-    }
-
-    /// Takes a cell that has ended, and asks for more where the stop rule does.
-    fn ended(&mut self, at: usize, seed: u64, done: &Done, was_kept: bool, progress: &dyn Progress) {
-        self.counts.kept += u64::from(was_kept);
-        self.counts.ran += u64::from(!was_kept);
-        let seeds: Seeds<'_> = self.plan.seeds(&self.points[at]);
-        let state = &mut self.states[at];
-        state.open -= 1;
-        if let Seeds::Until(until) = seeds {
-            state.values.push((seed, until.values(done)));
-            if state.open == 0 {
-                state.values.sort_by_key(|(seed, _)| *seed);
-                let values: Vec<Values> = state.values.iter().map(|(_, values)| values.clone()).collect();
-                let further = seeds.further(&values);
-                self.ask(at, further);
-            }
-        }
-        let ended = self.counts.ran + self.counts.kept;
-        progress.ended(Ended { done, was_kept, ended, total: self.total });
-    }
 }

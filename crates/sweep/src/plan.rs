@@ -87,7 +87,7 @@ impl Plan {
         let Some(until) = &self.until else { return Vec::new() };
         let mut done: Vec<&Done> = done.iter().filter(|done| done.cell == point.cell_name(done.seed)).collect();
         done.sort_by_key(|done| done.seed);
-        Seeds::Until(until).further(&done.into_iter().map(|done| until.values(done)).collect::<Vec<_>>())
+        until.further(&done.into_iter().map(|done| until.values(done)).collect::<Vec<_>>())
     }
 
     /// The stop rule, where there is one.

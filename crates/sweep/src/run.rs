@@ -91,7 +91,7 @@ impl End {
 
 impl Done {
     /// The figures whose operation is `operation`, with or without a number behind a dash, of this statistic.
-    pub(crate) fn values(&self, operation: &str, statistic: Statistic) -> impl Iterator<Item = &Measure> {
+    pub fn values(&self, operation: &str, statistic: Statistic) -> impl Iterator<Item = &Measure> {
         let is_meant = move |measure: &&Measure| {
             measure.statistic == statistic && order9_report::compare::is_operation(operation, &measure.operation)
         };

@@ -38,18 +38,13 @@ impl Seeds<'_> {
         }
     }
 
-    /// Further seeds of a point that has run `done`, in the order of its seeds; none where it has enough. The answer follows from
-    /// these results alone, not from the order in which they came.
+    /// Further seeds of a point that has run `done`, in the order of its seeds; none where it has enough, and where no rule asks.
     #[must_use]
     pub(crate) fn further(self, done: &[Values]) -> Vec<u64> {
-        let Self::Until(until) = self else { return Vec::new() };
-        let count = done.len() as u64;
-        if count >= until.most || until.holds(done) {
-            return Vec::new();
+        match self {
+            Self::Named(_) => Vec::new(),
+            Self::Until(until) => until.further(done),
         }
-        // A quarter more at a time keeps several cores busy, and wastes little.
-        let last = (count + (count / 4).max(1)).min(until.most);
-        (count + 1..=last).collect()
     }
 }
 
@@ -94,6 +89,18 @@ impl Until {
     pub(crate) fn values(&self, done: &Done) -> Values {
         let found = self.measures.iter().flat_map(|(operation, statistic)| done.values(operation, *statistic));
         found.map(|measure| (format!("{} {}", measure.operation, measure.statistic.word()), measure.value)).collect()
+    }
+
+    /// Further seeds of a point that has run `done`, in the order of its seeds; none where it has enough. The answer follows from
+    /// these results alone, not from the order in which they came.
+    pub(crate) fn further(&self, done: &[Values]) -> Vec<u64> {
+        let count = done.len() as u64;
+        if count >= self.most || self.holds(done) {
+            return Vec::new();
+        }
+        // A quarter more at a time keeps several cores busy, and wastes little.
+        let last = (count + (count / 4).max(1)).min(self.most);
+        (count + 1..=last).collect()
     }
 
     /// Whether further seeds would not help: every measure is known well enough, or some cell lacks one.

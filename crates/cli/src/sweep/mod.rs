@@ -12,7 +12,7 @@ use std::time::Duration;
 use order9_host::available_memory;
 use order9_sweep::emit::Job;
 use order9_sweep::{
-    Done, Folder, Kept, Making, Outlook, Plan, Point, Probe, Seeds, Shard, Summary, SweepError, Swept, outlook, sample,
+    Done, Folder, Kept, Making, Outlook, Plan, Point, Probe, Shard, Summary, SweepError, Swept, outlook, sample,
     verify, write_results,
 };
 use schemars::JsonSchema;
@@ -96,7 +96,7 @@ fn make(args: &SweepArgs, plan: &Plan, points: &[Point], output: &Path) -> Resul
     let swept = order9_sweep::sweep(plan, points, &folder, making, &shown);
     drop(shown);
     let swept = swept.map_err(|error| kept_beside(&error, &folder, plan, points))?;
-    let cells = cells(plan, points, &folder).map_err(refused)?;
+    let cells = folder.cells(plan, points).map_err(refused)?;
     write_results(&folder, cells.clone()).map_err(refused)?;
     let verified = args
         .verify
@@ -118,23 +118,8 @@ fn make(args: &SweepArgs, plan: &Plan, points: &[Point], output: &Path) -> Resul
 
 /// The error, and what is kept in spite of it.
 fn kept_beside(error: &SweepError, folder: &Folder, plan: &Plan, points: &[Point]) -> Failure {
-    let kept = cells(plan, points, folder).map_or(0, |cells| cells.len());
+    let kept = folder.cells(plan, points).map_or(0, |cells| cells.len());
     Failure::Usage(format!("{error}; {kept} cells are kept, the same command goes on"))
-}
-
-/// Cells of these points that have ended, as far as the plan asks for them.
-fn cells(plan: &Plan, points: &[Point], folder: &Folder) -> Result<Vec<Done>, SweepError> {
-    let mut cells = Vec::new();
-    for point in points {
-        let seeds: Vec<u64> = match plan.seeds(point) {
-            Seeds::Named(seeds) => seeds.to_vec(),
-            until @ Seeds::Until(_) => (1..=until.most()).collect(),
-        };
-        for seed in seeds {
-            cells.extend(folder.get(point.cell_name(seed))?);
-        }
-    }
-    Ok(cells)
 }
 
 /// Runs a sample again.

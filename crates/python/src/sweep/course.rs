@@ -1,0 +1,74 @@
+//! [`PyCourse`]: which cell runs next, for engines that run cells elsewhere.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use order9_sweep::{Course, Folder, Progress, SweepError as Refusal};
+use pyo3::prelude::*;
+
+use super::cell::{PyCell, PyDone};
+use super::folder::PyFolder;
+use super::plan::PyPlan;
+use crate::errors::{OrRaise as _, SweepError};
+
+/// The course of a sweep for an engine that runs cells elsewhere: take() gives cells to run, keep() takes what came of them.
+#[pyclass(frozen, module = "order9", name = "Course")]
+pub(crate) struct PyCourse {
+    course: Mutex<Course>,
+    folder: Py<PyFolder>,
+}
+
+/// Nobody hears of single cells.
+struct Unheard;
+
+impl Progress for Unheard {}
+
+impl PyCourse {
+    fn course(&self) -> MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyCourse {
+    #[new]
+    fn new(plan: &PyPlan, folder: Py<PyFolder>) -> Self {
+        Self { course: Mutex::new(Course::new(&plan.0, plan.0.points())), folder }
+    }
+
+    /// The next cell to run; None where nothing can run until a cell ends. Cells that the folder has are passed over.
+    fn take(&self) -> PyResult<Option<PyCell>> {
+        let folder = self.folder.get().folder()?;
+        let mut course = self.course();
+        if course.ready(&folder, &Unheard).or_raise::<SweepError>()?.is_none() {
+            return Ok(None);
+        }
+        let (point, seed) = course.take();
+        Ok(Some(PyCell::of(&point, seed)))
+    }
+
+    /// Keeps what came of cells, and asks for more where the stop rule does. A result that comes twice changes nothing.
+    fn keep(&self, py: Python<'_>, done: Vec<PyRef<'_, PyDone>>) -> PyResult<()> {
+        let folder = self.folder.get().folder()?;
+        let done: Vec<&PyDone> = done.iter().map(|done| &**done).collect();
+        py.detach(|| keep(&folder, &done)).or_raise::<SweepError>()?;
+        let mut course = self.course();
+        done.into_iter().for_each(|done| course.ended(&done.0, &Unheard));
+        Ok(())
+    }
+
+    /// Number of cells that ran, that were kept, and that are left as far as is known.
+    #[getter]
+    fn counts(&self) -> (u64, u64, u64) {
+        let swept = self.course().swept();
+        (swept.ran, swept.kept, swept.left)
+    }
+
+    fn __repr__(&self) -> String {
+        let (ran, kept, left) = self.counts();
+        format!("<course of a sweep: {ran} cells ran, {kept} were kept, {left} are left>")
+    }
+}
+
+fn keep(folder: &Folder, done: &[&PyDone]) -> Result<(), Refusal> {
+    done.iter().try_for_each(|done| folder.keep(&done.0))
+}

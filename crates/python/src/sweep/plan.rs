@@ -1,0 +1,125 @@
+//! [`PyPlan`]: the plan of a sweep, as cells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use order9_host::available_memory;
+use order9_sweep::{Done, Plan, Point};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::cell::{PyCell, PyDone, label};
+use crate::convert::word;
+use crate::errors::{OrRaise as _, SweepError};
+
+/// The plan of a sweep: Plan("plan.toml").
+#[pyclass(frozen, module = "order9", name = "Plan")]
+pub(crate) struct PyPlan(pub(crate) Arc<Plan>);
+
+#[pymethods]
+impl PyPlan {
+    #[new]
+    fn new(path: &str) -> PyResult<Self> {
+        Ok(Self(Arc::new(Plan::read(path, available_memory()).or_raise::<SweepError>()?)))
+    }
+
+    /// The plan in a text; files that it names are looked for in `folder`.
+    #[staticmethod]
+    #[pyo3(signature = (text, *, folder="."))]
+    fn parse(text: String, folder: &str) -> PyResult<Self> {
+        let file = format!("{folder}/plan.toml");
+        Ok(Self(Arc::new(Plan::parse(&file, text, available_memory()).or_raise::<SweepError>()?)))
+    }
+
+    /// The text of the file.
+    #[getter]
+    fn text(&self) -> &str {
+        self.0.text()
+    }
+
+    /// Plans of one digest have the same cells.
+    #[getter]
+    fn digest(&self) -> String {
+        self.0.digest().to_string()
+    }
+
+    /// Each axis with its values, in the order of the plan; the seed is none of them.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (axis, text) in self.0.points().iter().flat_map(|point| point.axes().labels()) {
+            let values = match dict.get_item(axis)? {
+                Some(values) => values.cast_into::<PyList>()?,
+                None => PyList::empty(py),
+            };
+            let value = label(py, text)?;
+            if !values.contains(&value)? {
+                values.append(value)?;
+            }
+            dict.set_item(axis, values)?;
+        }
+        Ok(dict)
+    }
+
+    /// Number of combinations of everything but the seed.
+    #[getter]
+    fn points(&self) -> usize {
+        self.0.points().len()
+    }
+
+    /// Cells that run whatever others give: all, or with a stop rule the first ones of each point. With `at`, those with these values
+    /// on these axes; `seeds` in place of those of the plan.
+    #[pyo3(signature = (at=None, *, seeds=None))]
+    fn cells(&self, at: Option<Bound<'_, PyDict>>, seeds: Option<Vec<u64>>) -> PyResult<Vec<PyCell>> {
+        let wanted = self.wanted(at)?;
+        let points = self.0.points().iter().filter(|point| is_at(point, &wanted));
+        let of = |point: &Point| {
+            let seeds = seeds.clone().unwrap_or_else(|| self.0.seeds(point).least());
+            seeds.into_iter().map(|seed| PyCell::of(point, seed)).collect::<Vec<_>>()
+        };
+        Ok(points.flat_map(of).collect())
+    }
+
+    /// Cells that the stop rule asks for after `done`, all cells of some points that were asked for; none without a rule.
+    fn further(&self, done: Vec<PyRef<'_, PyDone>>) -> Vec<PyCell> {
+        let done: Vec<Done> = done.iter().map(|done| done.0.clone()).collect();
+        let has_run = |point: &&Point| done.iter().any(|done| done.cell == point.cell_name(done.seed));
+        let points = self.0.points().iter().filter(has_run);
+        points
+            .flat_map(|point| self.0.further(point, &done).into_iter().map(|seed| PyCell::of(point, seed)))
+            .collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<plan of a sweep: {} points, {} cells at first>", self.0.points().len(), self.0.cells().count())
+    }
+}
+
+impl PyPlan {
+    /// The values of `at` as texts, all of axes of the plan.
+    fn wanted(&self, at: Option<Bound<'_, PyDict>>) -> PyResult<BTreeMap<String, String>> {
+        let mut wanted = BTreeMap::new();
+        for (axis, value) in at.iter().flatten() {
+            let (axis, value) = (axis.extract::<String>()?, word(&value)?);
+            let labels = || self.0.points().iter().filter_map(|point| point.axes().label(&axis));
+            if labels().next().is_none() {
+                let names = self.0.points().iter().flat_map(|point| point.axes().labels()).map(|(name, _)| name);
+                let names: BTreeSet<&str> = names.collect();
+                let names = names.into_iter().collect::<Vec<_>>().join(", ");
+                return Err(PyValueError::new_err(format!("no axis is called '{axis}': expected one of {names}")));
+            }
+            if !labels().any(|label| label == value) {
+                let values: BTreeSet<&str> = labels().collect();
+                let values = values.into_iter().collect::<Vec<_>>().join(", ");
+                return Err(PyValueError::new_err(format!("{axis} never is {value}: expected one of {values}")));
+            }
+            wanted.insert(axis, value);
+        }
+        Ok(wanted)
+    }
+}
+
+fn is_at(point: &Point, wanted: &BTreeMap<String, String>) -> bool {
+    wanted.iter().all(|(axis, value)| point.axes().label(axis) == Some(value))
+}
