@@ -6,7 +6,7 @@
 #   matrix.sh [OPTION...] BINARY
 #
 #   --small         small parameters, on copies of the machines that have 256 MiB on each node
-#   --half          two of the policies for each workload on each machine, by turns
+#   --one-in N      one in N of the policies for each workload on each machine, by turns (1)
 #   --against OTHER each cell runs once more, and once with this binary: the three digests must be equal
 #   --seeds N       seeds of each cell (1)
 #   --check N       check all laws after every N steps (0, never)
@@ -24,11 +24,11 @@ usage() {
     exit 2
 }
 
-small=no half=no against='' seeds=1 check=0 only=. seconds=3600 memory=16 jobs=1
+small=no one_in=1 against='' seeds=1 check=0 only=. seconds=3600 memory=16 jobs=1
 while [ $# -gt 1 ]; do
     case $1 in
         --small) small=yes && shift && continue ;;
-        --half) half=yes && shift && continue ;;
+        --one-in) one_in=$2 ;;
         --against) against=$2 ;;
         --seeds) seeds=$2 ;;
         --check) check=$2 ;;
@@ -129,7 +129,7 @@ for machine in $("$order9" machines list | awk 'NR > 1 { print $1 }'); do
         turn=$((turn + 1))
         for policy in "${POLICIES[@]}"; do
             turn=$((turn + 1))
-            [ "$half" = no ] || [ $((turn % 2)) = 0 ] || continue
+            [ $((turn % one_in)) = 0 ] || continue
             [[ "$workload $machine $policy" =~ $only ]] || continue
             cells=$((cells + 1))
             while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do wait -n; done

@@ -93,6 +93,7 @@ def run(
                 arguments,
                 snapshot=snapshot,
                 program=functools.partial(workload.body, **called),
+                named=called,
                 better=workload.better,
                 jobs=jobs,
                 progress=tell,

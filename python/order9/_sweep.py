@@ -81,5 +81,7 @@ def sweep(
                 raise ValueError(f"no backend is called {backend!r}: expected local or ray")
         except KeyboardInterrupt:
             summary = folder.write_results(plan)
-            raise Interrupted(f"{summary.cells} cells are kept; the same call goes on") from None
+            error = Interrupted(f"{summary.cells} cells are kept; the same call goes on")
+            error.run = None
+            raise error from None
         return Sweep(path, folder.write_results(plan), ran, kept)

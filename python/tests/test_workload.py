@@ -2,6 +2,7 @@
 
 import errno
 import random
+import tomllib
 from collections.abc import Generator
 from typing import Any
 
@@ -54,9 +55,14 @@ def test_generators_and_coroutines_are_one_and_the_same_program() -> None:
 
 
 def test_a_run_in_python_is_stored_and_read_back(tmp_path: Any) -> None:
-    run = go(touches)
+    worse = o9.workload(better={"resident": "lower"})(touches.body)
+    run = go(worse(size="32M"), params={"size": "16M"})
     run.save(tmp_path / "run")
-    assert o9.open_run(tmp_path / "run").compare().text() == run.compare().text()
+    again = o9.open_run(tmp_path / "run")
+    assert again.compare().text() == run.compare().text()
+    with (tmp_path / "run/manifest.toml").open("rb") as file:
+        workload = tomllib.load(file)["inputs"]["workload"]
+    assert workload == {"name": "touches", "parameters": {"size": "16M"}, "better": {"resident": "lower"}}
     run.report(tmp_path / "page.html")
 
 
@@ -166,3 +172,31 @@ def test_a_sys_ends_with_its_program() -> None:
     go(keeps)
     with pytest.raises(RuntimeError, match="does not run any more"):
         kept[0].now()
+
+
+def test_nodes_and_tmpfs_are_those_of_the_machine() -> None:
+    @o9.workload
+    def places(sys: o9.Sys) -> Calls:
+        area = yield sys.mmap("8M")
+        yield sys.mbind(area, "bind:1")
+        yield sys.touch(area)
+        sys.count("node", (yield sys.page_node(area)))
+        assert (yield sys.get_mempolicy(area)) == "bind:1" and (yield sys.get_mempolicy()) == "default"
+        assert (yield sys.migrate_pages([1], [0])) == 0
+        sys.count("moved to", (yield sys.page_node(area)))
+        assert sys.mems_allowed() == [0, 1] and "bind:1" in sys.numa_maps() and len(sys.numastat()) == 2
+        yield sys.set_mems([0])
+        assert sys.mems_allowed() == [0]
+        mount = yield sys.mount_tmpfs("huge=never,size=16M")
+        file = yield sys.create_on(mount)
+        yield sys.fallocate(file, 0, "4M")
+        assert (yield sys.statfs(mount)) == (4096, 3072)
+        yield sys.punch_hole(file, 0, "1M")
+        assert (yield sys.statfs(mount)) == (4096, 3328)
+        with pytest.raises(ValueError, match="numbers up to 63"):
+            sys.set_mems([64])
+
+    run = go(places, machine="xeon-2s", policy="linux-6.18")
+    assert not run.failures
+    values = {name: run.samples(name).to_pydict()["value"] for name in ("node", "moved to")}
+    assert values == {"node": [1.0], "moved to": [0.0]}

@@ -45,12 +45,19 @@ pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
 fn collapse(size: PageSize, present: usize) -> io::Result<f64> {
     let Some(mut region) = region(size, present)? else { return Ok(f64::NAN) };
     region.allow_huge()?;
+    free_huge_pages()?;
     match cpu_per(SLOTS, || region.collapse()) {
         Ok(time) => Ok(time),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(by_khugepaged().unwrap_or(f64::NAN)),
         // No free huge page, or a page that somebody holds.
         Err(_) => Ok(f64::NAN),
     }
+}
+
+/// Leaves free huge pages for all slots that were in use just now, which are handed out next. A hypervisor may have taken back others.
+fn free_huge_pages() -> io::Result<()> {
+    Region::anonymous(SLOTS * PER_SLOT, PageSize::Huge)?.store(0, SLOT);
+    Ok(())
 }
 
 /// The slots before their collapse; `None` where huge pages were wanted and there were not enough.

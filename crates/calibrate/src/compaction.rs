@@ -12,6 +12,8 @@ use crate::sys::{PAGE, PageSize, Region};
 const PAGES_MAX: u64 = 256 * 1024;
 /// A run that moves fewer pages spends most of its time on looking, and says nothing of moving.
 const MOVED_MIN: f64 = 5_000.0;
+/// Attempts of a run. Pages lie where the kernel puts them: at the end of a zone there is nowhere to move them.
+const ATTEMPTS: usize = 4;
 
 /// Fills in what a moved page costs, everything that finding it and its target took included, where one page of four is in use and where
 /// one of sixteen is: the second finds less to move among as many frames. Where too little moved it is not a number.
@@ -21,19 +23,34 @@ pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
     Ok(())
 }
 
-/// Time of compaction for each page that it moves, and frames that it scans for it, where one page in `stride` is in use.
+/// Time of compaction for each page that it moves, and frames that it scans for it, where one page in `stride` is in use. Pages of attempts
+/// in which too few moved stay where they are, so that the next ones lie elsewhere.
 fn compact(stride: usize) -> io::Result<[f64; 2]> {
+    let mut held = Vec::new();
+    while held.len() < ATTEMPTS {
+        let region = scattered(stride)?;
+        let before = vmstat()?;
+        let all = cpu_per(1, || fs::write("/proc/sys/vm/compact_memory", "1"))?;
+        let after = vmstat()?;
+        let grown =
+            |name: &str| after.get(name).zip(before.get(name)).map_or(0, |(after, before)| after - before) as f64;
+        let moved = grown("pgmigrate_success");
+        if moved >= MOVED_MIN {
+            let scanned = grown("compact_migrate_scanned") + grown("compact_free_scanned");
+            return Ok([all, scanned].map(|sum| sum / moved));
+        }
+        held.push(region);
+    }
+    Ok([f64::NAN; 2])
+}
+
+/// Memory of which one page in `stride` is in use.
+fn scattered(stride: usize) -> io::Result<Region> {
     let pages = (available()? / 2 / PAGE as u64).min(PAGES_MAX) as usize;
     let mut region = Region::anonymous(pages, PageSize::Base)?;
     region.populate()?;
     region.keep_one_in(stride)?;
-    let before = vmstat()?;
-    let all = cpu_per(1, || fs::write("/proc/sys/vm/compact_memory", "1"))?;
-    let after = vmstat()?;
-    let grown = |name: &str| after.get(name).zip(before.get(name)).map_or(0, |(after, before)| after - before) as f64;
-    let moved = grown("pgmigrate_success");
-    let scanned = grown("compact_migrate_scanned") + grown("compact_free_scanned");
-    Ok(if moved < MOVED_MIN { [f64::NAN; 2] } else { [all, scanned].map(|sum| sum / moved) })
+    Ok(region)
 }
 
 /// Memory that is available, in bytes.

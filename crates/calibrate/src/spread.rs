@@ -17,10 +17,10 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of what each round gives; `None` where some round could not measure it.
+    /// The spread of what rounds give that could measure it; `None` where half of them could not.
     pub(crate) fn of(rounds: &[Direct], value: impl Fn(&Direct) -> f64) -> Option<Self> {
-        let mut values: Vec<f64> = rounds.iter().map(value).collect();
-        if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
+        let mut values: Vec<f64> = rounds.iter().map(value).filter(|value| value.is_finite()).collect();
+        if 2 * values.len() <= rounds.len() {
             return None;
         }
         values.sort_by(f64::total_cmp);
@@ -34,11 +34,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_round_could_not_measure_has_no_spread() {
+    fn what_half_of_the_rounds_could_not_measure_has_no_spread() {
         let round = |fill| Direct { fill, ..Direct::default() };
         let spread = Spread::of(&[round(3.0), round(1.0), round(2.0)], |direct| direct.fill);
         assert_eq!(spread, Some(Spread { low: 1.0, median: 2.0, high: 2.0 }));
         assert_eq!(Spread::of(&[round(3.0), round(f64::NAN)], |direct| direct.fill), None);
+        let most = Spread::of(&[round(3.0), round(f64::NAN), round(1.0)], |direct| direct.fill);
+        assert_eq!(most, Some(Spread { low: 1.0, median: 1.0, high: 1.0 }));
         assert_eq!(Spread::of(&[], |direct| direct.fill), None);
     }
 }

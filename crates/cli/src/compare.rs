@@ -8,7 +8,7 @@ use order9_html::claims::Claims;
 use order9_html::runs::{Stored, about};
 use order9_html::tables::Tables;
 use order9_html::{Page, Section};
-use order9_lab::{judge_claim, notes};
+use order9_lab::{judge_claim, notes, stored_workload};
 use order9_record::{Inputs, Loaded, Run, read};
 use order9_report::claims::{Claim, Outcome, Verdict, parse};
 use order9_report::compare::Report;
@@ -216,8 +216,8 @@ pub(crate) fn one_workload(stored: &[Stored<'_>]) -> Result<Workload, Failure> {
         let sentence = format!("{path} holds {first}, {other_path} {other}: only runs of one workload can be compared");
         return Err(Failure::Usage(sentence));
     }
-    Workload::by_name(&first)
-        .ok_or_else(|| Failure::file(stored[0].path, format!("this version has no workload {first}")))
+    let loaded: Vec<&Loaded> = stored.iter().map(|stored| &stored.loaded).collect();
+    stored_workload(&loaded).map_err(|error| Failure::file(stored[0].path, error))
 }
 
 /// A title for every column: of its policy, with its directory where others have the same.

@@ -6,6 +6,7 @@ use order9_guard::GuardFile;
 use order9_policy::Show;
 use order9_record::{self as record, Inputs};
 use order9_snapshot::synth::SynthSpec;
+use order9_units::Bytes;
 use order9_workloads::{Parameters, Value};
 
 use crate::machines;
@@ -34,11 +35,13 @@ pub fn live_inputs(plan: &LivePlan, parameters: &Parameters, machine: record::Ma
         command: plan.command.clone(),
         seeds: plan.seeds.clone(),
         threads: threads(parameters.iter()),
-        workload: record::Workload { name: plan.workload.name().to_owned(), parameters: table(parameters.iter()) },
+        workload: workload(plan.workload, parameters.iter()),
         machine,
         memory: record::Memory::Live,
         cmdline: String::new(),
         settings: plan.settings.clone(),
+        // What is left alone is part of the machine, whose available memory is without it.
+        reserve: Bytes::ZERO,
         recorded: record::Recorded {
             every: plan.sample_every,
             finely: false,
@@ -64,7 +67,7 @@ pub(crate) fn inputs<'a>(plan: &Plan, parameters: impl Iterator<Item = (&'static
         command: plan.command.clone(),
         seeds: plan.seeds.clone(),
         threads: threads(parameters.clone()),
-        workload: record::Workload { name: plan.workload.name().to_owned(), parameters: table(parameters) },
+        workload: workload(plan.workload, parameters),
         machine: record::Machine {
             name: plan.machine.name.clone(),
             text: machines::Show::new(&plan.machine).to_string(),
@@ -72,6 +75,7 @@ pub(crate) fn inputs<'a>(plan: &Plan, parameters: impl Iterator<Item = (&'static
         memory: memory(&plan.memory),
         cmdline: plan.cmdline.text().to_owned(),
         settings: plan.settings.clone(),
+        reserve: plan.reserve,
         recorded: record::Recorded {
             every: plan.sample_every,
             finely: plan.sample_finely,
@@ -81,6 +85,13 @@ pub(crate) fn inputs<'a>(plan: &Plan, parameters: impl Iterator<Item = (&'static
         },
         policies: plan.policies.iter().map(policy).collect(),
     }
+}
+
+fn workload<'a>(
+    workload: order9_workloads::Workload,
+    parameters: impl Iterator<Item = (&'static str, &'a Value)>,
+) -> record::Workload {
+    record::Workload { name: workload.name().to_owned(), parameters: table(parameters), better: None }
 }
 
 /// A guard as its file.

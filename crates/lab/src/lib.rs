@@ -24,6 +24,7 @@ mod maps;
 mod meanings;
 mod monitors;
 mod notes;
+mod own_workload;
 mod owners;
 mod plan;
 mod plot;
@@ -45,6 +46,7 @@ pub use fidelity::{Causes, CausesError, Fidelity, GapList, Gaps, Goal, Judged, S
 pub use inputs::{asked, live_inputs};
 pub use meanings::{counter_meaning, counter_names};
 pub use notes::notes;
+pub use own_workload::{own_workload, stored_workload};
 pub use plan::{Cell, MadeUp, Memory, Plan, Settings};
 pub use plot::{
     Changed, Growth, Level, PlotChoice, PlotError, Plotted, Sampled, changed, distributions, plot, plot_time, subtitle,

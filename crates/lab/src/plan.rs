@@ -50,6 +50,8 @@ pub struct Plan {
     pub cmdline: CommandLine,
     /// Settings to write before the start, by their Linux names, in this order.
     pub settings: Settings,
+    /// Memory that programs must leave alone, as those do that measure a real host.
+    pub reserve: Bytes,
     /// Seeds, at least one.
     pub seeds: Vec<u64>,
     /// Whether all seeds start from the very same memory, lists included, as runs do that resume from one saved machine. Otherwise the order

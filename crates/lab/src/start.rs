@@ -84,6 +84,7 @@ impl Start {
             disks: plan.machine.disks.clone(),
             pools,
             available: self.available,
+            reserve: plan.reserve,
             guard: plan.guards.get(&policy.name).cloned(),
             stop,
             ..Options::new(cell.seed)

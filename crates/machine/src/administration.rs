@@ -16,7 +16,11 @@ impl Administration for Thread {
     }
 
     fn memory(&self) -> Memory {
-        self.kernel.look(|mm| Memory { free: mm.phys().free_pages().bytes(), available: mm.available().bytes() })
+        let reserve = self.kernel.reserve.get();
+        self.kernel.look(|mm| Memory {
+            free: mm.phys().free_pages().bytes(),
+            available: mm.available().bytes().saturating_sub(reserve),
+        })
     }
 
     async fn drop_caches(&self, what: DropCaches) -> Result<(), Stop> {

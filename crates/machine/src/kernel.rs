@@ -60,6 +60,8 @@ pub(crate) struct Kernel {
     pub(crate) kmalloc: RefCell<Kmalloc>,
     /// `MemAvailable` before anything started, where memory was in use.
     pub(crate) available_at_start: Cell<Option<Bytes>>,
+    /// Memory that does not count as available to programs.
+    pub(crate) reserve: Cell<Bytes>,
     /// The receiver of snapshots.
     pub(crate) snapshots: RefCell<Option<Box<KeepSnapshot>>>,
     pub(crate) storage: Storage,
@@ -156,6 +158,7 @@ impl Kernel {
             kills: RefCell::default(),
             kmalloc: RefCell::default(),
             available_at_start: Cell::new(None),
+            reserve: Cell::new(Bytes::ZERO),
             snapshots: RefCell::default(),
             storage,
             lengths: RefCell::default(),

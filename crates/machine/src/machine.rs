@@ -104,6 +104,8 @@ pub struct Options {
     pub pools: Vec<PoolSize>,
     /// Available memory before anything starts, where some is in use already. Programs size themselves by it.
     pub available: Option<Bytes>,
+    /// Memory that programs must leave alone: it does not count as available to them. A program that measures a real host is told the same.
+    pub reserve: Bytes,
     /// Goals and budgets of a guard that keeps huge pages ready beside the programs; `None` is without one.
     pub guard: Option<order9_guard::Config>,
     /// Raised where nobody wants the results any more: the run then ends at its next reading of the counters, with results that
@@ -128,6 +130,7 @@ impl Options {
             disks: Vec::new(),
             pools: Vec::new(),
             available: None,
+            reserve: Bytes::ZERO,
             guard: None,
             stop: None,
         }
@@ -168,7 +171,8 @@ impl Machine {
         let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
         let engine = mm.with_tracer(log);
         let kernel = Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options, this));
-        kernel.available_at_start.set(options.available);
+        kernel.available_at_start.set(options.available.map(|of| of.saturating_sub(options.reserve)));
+        kernel.reserve.set(options.reserve);
         let (sample_every, sample_finely) = (options.sample_every, options.sample_finely);
         let (pools, guard, stop) = (options.pools.clone(), options.guard.clone(), options.stop.clone());
         Ok(Self { executor, kernel, sample_every, sample_finely, pools, guard, stop })

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use order9_machine::Thread;
-use order9_units::{Bytes, Nanos, NodeId};
+use order9_units::{Bytes, Nanos, NodeId, NodeMask};
 use order9_workloads::{
     Access, AddressSpace as _, Administration as _, Advice, Area, ChildKind, DropCaches, FileId, Files as _,
-    KernelAlloc, KernelAllocator, Mapping, Mempolicy, Nodes as _, PoolFile, Processes, Prot, Stop,
+    KernelAlloc, KernelAllocator, Mapping, MbindFlags, Mempolicy, Mount, Nodes as _, PoolFile, Processes, Prot, Statfs,
+    Stop, Tmpfs as _,
 };
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
@@ -74,6 +75,18 @@ pub(crate) enum Asked {
     PageNode(Area),
     MovePages(Area, NodeId),
     SetMempolicy(Mempolicy),
+    Mbind(Area, Mempolicy, MbindFlags),
+    GetMempolicy(Option<Area>),
+    SetMempolicyHomeNode(Area, NodeId),
+    MigratePages(NodeMask, NodeMask),
+    SetMems(NodeMask, bool),
+    MountTmpfs(String),
+    RemountTmpfs(Mount, String),
+    Statfs(Mount),
+    CreateOn(Mount),
+    Truncate(FileId, Bytes),
+    Fallocate(FileId, Bytes, Bytes),
+    PunchHole(FileId, Bytes, Bytes),
 }
 
 /// The answer to a system call.
@@ -85,6 +98,8 @@ pub(crate) enum Answer {
     Child(<Thread as Processes>::Child),
     Ended { user: Nanos, system: Nanos },
     Memory(Option<<Thread as KernelAllocator>::KernelMemory>),
+    Mempolicy(Mempolicy),
+    Statfs(Statfs),
 }
 
 impl Asked {
@@ -127,6 +142,18 @@ impl Asked {
             Self::PageNode(_) => "page_node",
             Self::MovePages(..) => "move_pages",
             Self::SetMempolicy(_) => "set_mempolicy",
+            Self::Mbind(..) => "mbind",
+            Self::GetMempolicy(_) => "get_mempolicy",
+            Self::SetMempolicyHomeNode(..) => "set_mempolicy_home_node",
+            Self::MigratePages(..) => "migrate_pages",
+            Self::SetMems(..) => "set_mems",
+            Self::MountTmpfs(_) => "mount_tmpfs",
+            Self::RemountTmpfs(..) => "remount_tmpfs",
+            Self::Statfs(_) => "statfs",
+            Self::CreateOn(_) => "create_on",
+            Self::Truncate(..) => "truncate",
+            Self::Fallocate(..) => "fallocate",
+            Self::PunchHole(..) => "punch_hole",
         }
     }
 
@@ -180,9 +207,26 @@ impl Asked {
             }
             Self::PageNode(area) => sys.page_node(*area).await.map(|node| Answer::Number(node.0.into())),
             Self::MovePages(area, node) => sys.move_pages(*area, *node).await.map(Answer::Number),
-            Self::SetMempolicy(policy) => sys.set_mempolicy(*policy).await.map(nothing),
+            Self::SetMempolicy(policy) => sys.set_mempolicy(here(sys, *policy)).await.map(nothing),
+            Self::Mbind(area, policy, flags) => sys.mbind(*area, here(sys, *policy), *flags).await.map(nothing),
+            Self::GetMempolicy(area) => sys.get_mempolicy(*area).await.map(Answer::Mempolicy),
+            Self::SetMempolicyHomeNode(area, home) => sys.set_mempolicy_home_node(*area, *home).await.map(nothing),
+            Self::MigratePages(from, to) => sys.migrate_pages(*from, *to).await.map(Answer::Number),
+            Self::SetMems(mems, migrates) => sys.set_mems(*mems, *migrates).await.map(nothing),
+            Self::MountTmpfs(options) => sys.mount_tmpfs(options).await.map(|Mount(of)| Answer::Number(of.into())),
+            Self::RemountTmpfs(mount, options) => sys.remount_tmpfs(*mount, options).await.map(nothing),
+            Self::Statfs(mount) => sys.statfs(*mount).await.map(Answer::Statfs),
+            Self::CreateOn(mount) => sys.create_on(*mount).await.map(file),
+            Self::Truncate(of, length) => sys.truncate(*of, *length).await.map(nothing),
+            Self::Fallocate(of, offset, length) => sys.fallocate(*of, *offset, *length).await.map(nothing),
+            Self::PunchHole(of, offset, length) => sys.punch_hole(*of, *offset, *length).await.map(nothing),
         }
     }
+}
+
+/// The policy with the nodes of this machine for "all".
+fn here(sys: &Thread, policy: Mempolicy) -> Mempolicy {
+    policy.on(sys.facts().nodes.len())
 }
 
 impl Answer {
@@ -196,6 +240,8 @@ impl Answer {
             Self::Child(child) => StartedChild(child).into_bound_py_any(py),
             Self::Ended { user, system } => (user.get(), system.get()).into_bound_py_any(py),
             Self::Memory(memory) => memory.map(TakenMemory).into_bound_py_any(py),
+            Self::Mempolicy(policy) => policy.to_string().into_bound_py_any(py),
+            Self::Statfs(Statfs { blocks, free }) => (blocks.get(), free.get()).into_bound_py_any(py),
         }
     }
 }

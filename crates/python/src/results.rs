@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use order9_export::{ExportError, schema, tables};
-use order9_lab::{PlotChoice, distributions, notes, plot, pooled_report, report};
-use order9_record::{Cell, Event, Existing, Loaded, Run, Unit, read, read_events, read_file};
+use order9_lab::{PlotChoice, distributions, notes, plot, pooled_report, report, stored_workload};
+use order9_record::{Cell, Event, Existing, Loaded, Run, read, read_events, read_file};
 use order9_report::compare::text::Fit;
 use order9_report::compare::{Report, csv, is_operation, latex, markdown};
 use order9_report::plot::Size;
 use order9_report::stats::Generation;
 use order9_snapshot::maps::MapSeries;
 use order9_snapshot::{Snapshot, format};
-use order9_workloads::{Better, Family, Figure, Measure, Spec, Workload};
+use order9_workloads::Workload;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -396,58 +396,7 @@ impl PyComparison {
 pub(crate) fn open_run(directory: PathBuf) -> PyResult<PyRun> {
     let loaded = read(&directory).or_raise::<RecordError>()?;
     let directory = fs::canonicalize(&directory).or_raise::<RecordError>()?;
-    let name = loaded.manifest.inputs.workload.name.clone();
-    let workload = Workload::by_name(&name).unwrap_or_else(|| own(&name, &loaded.runs, &BTreeMap::new()));
+    let workload = stored_workload(&[&loaded]).or_raise::<RecordError>()?;
     let (snapshots, maps) = (BTreeMap::new(), BTreeMap::new());
     Ok(PyRun(Arc::new(Recorded { loaded, workload, snapshots, maps, notes: Vec::new(), directory: Some(directory) })))
-}
-
-/// A workload from outside with a table for each operation that `runs` have: `better` says in which direction, where that is not lower
-/// for times and higher for all else.
-pub(crate) fn own(name: &str, runs: &[Run], better: &BTreeMap<String, Better>) -> Workload {
-    type Key = (String, Vec<(String, &'static str, bool)>);
-    static KNOWN: Mutex<BTreeMap<Key, &'static Spec>> = Mutex::new(BTreeMap::new());
-    let mut operations: Vec<(String, Unit, bool)> = Vec::new();
-    for operation in runs.iter().flat_map(|run| &run.operations) {
-        let word = match operation.name.rsplit_once('-') {
-            Some((word, number)) if number.parse::<u64>().is_ok() => word,
-            _ => &operation.name,
-        };
-        let is_time = matches!(operation.unit, Unit::Nanos | Unit::Seconds);
-        let is_lower = better.get(word).map_or(is_time, |better| *better == Better::Lower);
-        if !operations.iter().any(|(known, ..)| known == word) {
-            operations.push((word.to_owned(), operation.unit, is_lower));
-        }
-    }
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    // A workload is known by a reference for good, so that each of these is kept, once.
-    let of_operations = operations.iter().map(|(word, unit, is_lower)| (word.clone(), unit.name(), *is_lower));
-    let spec = known.entry((name.to_owned(), of_operations.collect())).or_insert_with(|| {
-        let measures: Vec<Measure> =
-            operations.iter().map(|(word, unit, is_lower)| measure(word, *unit, *is_lower)).collect();
-        let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
-        Box::leak(Box::new(Spec::own(name, "a program from outside", Box::leak(measures.into_boxed_slice()))))
-    });
-    Workload::Own(spec)
-}
-
-fn measure(word: &str, unit: Unit, is_lower: bool) -> Measure {
-    use order9_workloads::Unit as Shown;
-    let word: &'static str = Box::leak(word.to_owned().into_boxed_str());
-    let (family, unit, figures): (_, _, &[Figure]) = match unit {
-        Unit::Nanos | Unit::Seconds => (Family::Quantiles, Shown::Microseconds, &[Figure::Median, Figure::P95]),
-        Unit::Percent => (Family::Samples, Shown::Percent, &[Figure::Mean]),
-        Unit::Count => (Family::Samples, Shown::Events, &[Figure::Mean]),
-        Unit::PerSecond => (Family::Samples, Shown::PerSecond, &[Figure::Mean]),
-    };
-    let main: Vec<(&'static str, Figure)> = figures.iter().map(|&figure| (word, figure)).collect();
-    Measure {
-        heading: word,
-        operations: Box::leak(Box::new([word])),
-        family,
-        better: if is_lower { Better::Lower } else { Better::Higher },
-        unit,
-        decimals: 2,
-        main: Box::leak(main.into_boxed_slice()),
-    }
 }

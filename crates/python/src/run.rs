@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use order9_host::available_memory;
 use order9_lab::machines::List;
 use order9_lab::scenario::{Named, Problem, Scenario, ScenarioError as WordError};
-use order9_lab::{Cell, Observer, Plan, Program};
+use order9_lab::{Cell, Observer, Plan, Program, own_workload};
 use order9_record::{Experiment, Inputs, Loaded, Manifest, Run};
 use order9_snapshot::Snapshot;
 use order9_snapshot::maps::MapSeries;
 use order9_workloads::{Better, Workload};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::{Interrupted, MachineError, OrRaise as _, PlanError, ScenarioError, raised};
 use crate::program::{Body, Failures};
-use crate::results::{PyRun, Recorded, own};
+use crate::results::{PyRun, Recorded};
 use crate::snapshot::PySnapshot;
 use crate::waiting::wait_for;
 
@@ -36,9 +36,11 @@ pub(crate) fn workloads() -> Vec<&'static str> {
 }
 
 /// Runs `what`, a workload or scenario file by name, with `arguments` as the command line takes them, option and value. `snapshot`
-/// is the machine, if one is given. With `program`, a workload in Python, `what` is its name, and `better` says of its measurements whether lower or higher is better. `progress` is called with the number of runs that have ended, and of all.
+/// is the machine, if one is given. With `program`, a workload in Python, `what` is its name, `named` are the arguments that it was called
+/// with, and `better` says of its measurements whether lower or higher is better. `progress` is called with the number of runs that have
+/// ended, and of all.
 #[pyfunction]
-#[pyo3(signature = (what, arguments, *, snapshot=None, program=None, better=None, jobs=None, progress=None))]
+#[pyo3(signature = (what, arguments, *, snapshot=None, program=None, named=None, better=None, jobs=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "the Python side names them")]
 pub(crate) fn run(
     py: Python<'_>,
@@ -46,17 +48,18 @@ pub(crate) fn run(
     arguments: Vec<(String, String)>,
     snapshot: Option<PyRef<'_, PySnapshot>>,
     program: Option<Py<PyAny>>,
+    named: Option<Bound<'_, PyDict>>,
     better: Option<BTreeMap<String, String>>,
     jobs: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyRun> {
-    let better = directions(better.unwrap_or_default())?;
+    let outside = Outside { better: directions(better.unwrap_or_default())?, parameters: parameters(named)? };
     let body = program.map(|function| Body {
         function: Arc::new(function),
         arguments: Arc::new(PyTuple::empty(py).unbind()),
         failures: Failures::default(),
     });
-    let workload = body.as_ref().map(|_| own(what, &[], &better));
+    let workload = body.as_ref().map(|_| own_workload(what, &[], &outside.better));
     let plan = Arc::new(planned(what, workload, &arguments, snapshot.as_deref()).or_raise::<ScenarioError>()?);
     let jobs = jobs_of(&plan, jobs, body.is_some())?;
     let failures = body.as_ref().map(|body| body.failures.clone());
@@ -81,20 +84,52 @@ pub(crate) fn run(
         Ok(done) => done.or_raise::<PlanError>()?,
         Err(stopped) => {
             watch.stop.store(true, Ordering::Relaxed);
-            return Err(interrupted(py, stopped, &plan, &watch, &better));
+            return Err(interrupted(py, stopped, &plan, &watch, &outside));
         }
     };
     if let Some(error) = failures.and_then(|failures| failures.take()) {
         return Err(error);
     }
-    Ok(watch.results(&plan, done, &better))
+    Ok(watch.results(&plan, done, &outside))
+}
+
+/// What the author of a workload in Python has said of it.
+struct Outside {
+    better: BTreeMap<String, Better>,
+    parameters: toml::Table,
+}
+
+impl Outside {
+    /// Says it in the inputs of the experiment, for whoever reads the runs again.
+    fn note(&self, inputs: &mut Inputs) {
+        let word = |(name, better): (&String, &Better)| (name.clone(), better.word().to_owned());
+        inputs.workload.better = Some(self.better.iter().map(word).collect());
+        inputs.workload.parameters.clone_from(&self.parameters);
+    }
+}
+
+/// Arguments of a workload as parameters: numbers, truths and texts as such, all else as Python shows it.
+fn parameters(named: Option<Bound<'_, PyDict>>) -> PyResult<toml::Table> {
+    let value = |value: &Bound<'_, PyAny>| -> PyResult<toml::Value> {
+        if let Ok(truth) = value.extract::<bool>() {
+            return Ok(toml::Value::Boolean(truth));
+        }
+        if let Ok(number) = value.extract::<i64>() {
+            return Ok(toml::Value::Integer(number));
+        }
+        if let Ok(number) = value.extract::<f64>() {
+            return Ok(toml::Value::Float(number));
+        }
+        let text = value.extract::<String>().or_else(|_| value.repr()?.extract())?;
+        Ok(toml::Value::String(text))
+    };
+    named.iter().flatten().map(|(name, of)| Ok((name.extract::<String>()?, value(&of)?))).collect()
 }
 
 fn directions(better: BTreeMap<String, String>) -> PyResult<BTreeMap<String, Better>> {
-    let direction = |(name, word): (String, String)| match word.as_str() {
-        "lower" => Ok((name, Better::Lower)),
-        "higher" => Ok((name, Better::Higher)),
-        _ => Err(PyValueError::new_err(format!("better: {name} is {word:?}, expected lower or higher"))),
+    let direction = |(name, word): (String, String)| match Better::by_word(&word) {
+        Some(better) => Ok((name, better)),
+        None => Err(PyValueError::new_err(format!("better: {name} is {word:?}, expected lower or higher"))),
     };
     better.into_iter().map(direction).collect()
 }
@@ -179,7 +214,7 @@ impl Watch {
     }
 
     /// The results of `done`.
-    fn results(&self, plan: &Plan, done: Experiment, better: &BTreeMap<String, Better>) -> PyRun {
+    fn results(&self, plan: &Plan, mut done: Experiment, outside: &Outside) -> PyRun {
         let mut seen = self.seen();
         let title = |cell: Cell| plan.policies[cell.policy].name.clone();
         let snapshots = std::mem::take(&mut seen.snapshots).into_iter();
@@ -187,7 +222,10 @@ impl Watch {
         let maps =
             std::mem::take(&mut seen.maps).into_iter().map(|(cell, of)| ((title(cell), cell.seed), of)).collect();
         let workload = match plan.workload {
-            Workload::Own(spec) => own(spec.name, &done.runs, better),
+            Workload::Own(spec) => {
+                outside.note(&mut done.inputs);
+                own_workload(spec.name, &done.runs, &outside.better)
+            }
             workload => workload,
         };
         let loaded = Loaded { manifest: Manifest::of(&done), runs: done.runs };
@@ -216,7 +254,7 @@ impl Observer for Watch {
 }
 
 /// Ctrl-C as an exception that holds the runs that have ended; any other exception as it is.
-fn interrupted(py: Python<'_>, stopped: PyErr, plan: &Plan, watch: &Watch, better: &BTreeMap<String, Better>) -> PyErr {
+fn interrupted(py: Python<'_>, stopped: PyErr, plan: &Plan, watch: &Watch, outside: &Outside) -> PyErr {
     if !stopped.is_instance_of::<PyKeyboardInterrupt>(py) {
         return stopped;
     }
@@ -226,7 +264,7 @@ fn interrupted(py: Python<'_>, stopped: PyErr, plan: &Plan, watch: &Watch, bette
     };
     let (ended, total) = (runs.len(), plan.cells().count());
     let error = Interrupted::new_err(format!("{ended} of {total} runs had ended"));
-    let run = inputs.map(|inputs| watch.results(plan, Experiment::new(inputs, runs), better));
+    let run = inputs.map(|inputs| watch.results(plan, Experiment::new(inputs, runs), outside));
     match error.value(py).setattr("run", run) {
         Ok(()) => error,
         Err(error) => error,

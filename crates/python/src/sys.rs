@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 
 use order9_machine::Thread;
-use order9_units::{Bytes, NodeId, Order};
+use order9_units::{Bytes, NodeId, NodeMask, Order};
 use order9_workloads::{
     Access, Administration as _, Advice, ChildKind, DropCaches, FileId, KernelAlloc, KernelAllocator, KernelSize,
-    Mapping, Measuring as _, Mempolicy, Nodes as _, Of, Processes, Prot,
+    Mapping, MbindFlags, Measuring as _, Mempolicy, Mount, Nodes as _, Of, Processes, Prot,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -402,10 +402,99 @@ impl PySys {
 
     /// set_mempolicy: `policy` in words, such as "bind:0" or "interleave:0-1".
     fn set_mempolicy(&self, policy: &str) -> PyResult<Call> {
-        let parsed = Mempolicy::parse(policy);
-        let parsed = parsed.ok_or_else(|| unknown("policy", policy, "a memory policy such as \"bind:0\""))?;
-        Ok(Call(Asked::SetMempolicy(parsed)))
+        Ok(Call(Asked::SetMempolicy(mempolicy(policy)?)))
     }
+
+    /// mbind: the policy of an area. With `strict`, EIO where pages lie elsewhere; with `move`, they are moved first.
+    #[pyo3(signature = (area, policy, *, strict=false, r#move=false))]
+    fn mbind(&self, area: &PyArea, policy: &str, strict: bool, r#move: bool) -> PyResult<Call> {
+        let flags = MbindFlags { strict, moves: r#move, moves_all: false };
+        Ok(Call(Asked::Mbind(area.0, mempolicy(policy)?, flags)))
+    }
+
+    /// get_mempolicy. Answers the policy of the first page of an area, or of this thread, in words.
+    #[pyo3(signature = (area=None))]
+    fn get_mempolicy(&self, area: Option<&PyArea>) -> Call {
+        Call(Asked::GetMempolicy(area.map(|area| area.0)))
+    }
+
+    /// set_mempolicy_home_node: the node on which the policy of an area looks first.
+    fn set_mempolicy_home_node(&self, area: &PyArea, node: u16) -> Call {
+        Call(Asked::SetMempolicyHomeNode(area.0, NodeId(node)))
+    }
+
+    /// migrate_pages of this process. Answers how many pages could not go.
+    fn migrate_pages(&self, from_nodes: Vec<u16>, to_nodes: Vec<u16>) -> PyResult<Call> {
+        Ok(Call(Asked::MigratePages(nodes(&from_nodes)?, nodes(&to_nodes)?)))
+    }
+
+    /// Nodes that the cpuset of this process has.
+    fn mems_allowed(&self) -> PyResult<Vec<u16>> {
+        self.with(|sys| sys.mems_allowed().iter().map(|NodeId(node)| node).collect())
+    }
+
+    /// Writes cpuset.mems of a cpuset that this process alone is in; with `migrate`, its pages follow.
+    #[pyo3(signature = (mems, *, migrate=false))]
+    fn set_mems(&self, mems: Vec<u16>, migrate: bool) -> PyResult<Call> {
+        Ok(Call(Asked::SetMems(nodes(&mems)?, migrate)))
+    }
+
+    /// Text of /proc/self/numa_maps.
+    fn numa_maps(&self) -> PyResult<String> {
+        self.with(|sys| sys.numa_maps())
+    }
+
+    /// numa_hit, numa_miss and interleave_hit of every node.
+    fn numastat(&self) -> PyResult<Vec<(u64, u64, u64)>> {
+        self.with(|sys| sys.numastat().into_iter().map(|of| (of.hit, of.miss, of.interleave_hit)).collect())
+    }
+
+    /// mount of tmpfs with options as mount(8) takes them, such as "huge=always,size=1G". Answers the number of the mount.
+    #[pyo3(signature = (options=String::new()))]
+    fn mount_tmpfs(&self, options: String) -> Call {
+        Call(Asked::MountTmpfs(options))
+    }
+
+    /// mount with MS_REMOUNT.
+    fn remount_tmpfs(&self, mount: u16, options: String) -> Call {
+        Call(Asked::RemountTmpfs(Mount(mount), options))
+    }
+
+    /// statfs of a mount of tmpfs. Answers its size and what is free, in base pages.
+    fn statfs(&self, mount: u16) -> Call {
+        Call(Asked::Statfs(Mount(mount)))
+    }
+
+    /// Makes an empty file on a mount of tmpfs, open. Answers its number.
+    fn create_on(&self, mount: u16) -> Call {
+        Call(Asked::CreateOn(Mount(mount)))
+    }
+
+    /// ftruncate of a file on tmpfs.
+    fn truncate(&self, file: u32, length: &Bound<'_, PyAny>) -> PyResult<Call> {
+        Ok(Call(Asked::Truncate(FileId(file), bytes(length)?)))
+    }
+
+    /// fallocate of a file on tmpfs.
+    fn fallocate(&self, file: u32, offset: &Bound<'_, PyAny>, length: &Bound<'_, PyAny>) -> PyResult<Call> {
+        Ok(Call(Asked::Fallocate(FileId(file), bytes(offset)?, bytes(length)?)))
+    }
+
+    /// fallocate of a file on tmpfs with FALLOC_FL_PUNCH_HOLE.
+    fn punch_hole(&self, file: u32, offset: &Bound<'_, PyAny>, length: &Bound<'_, PyAny>) -> PyResult<Call> {
+        Ok(Call(Asked::PunchHole(FileId(file), bytes(offset)?, bytes(length)?)))
+    }
+}
+
+/// A memory policy in words.
+fn mempolicy(policy: &str) -> PyResult<Mempolicy> {
+    Mempolicy::parse(policy).ok_or_else(|| unknown("policy", policy, "a memory policy such as \"bind:0\""))
+}
+
+/// Nodes as a mask.
+fn nodes(nodes: &[u16]) -> PyResult<NodeMask> {
+    let bits = nodes.iter().try_fold(0_u64, |bits, &node| Some(bits | 1_u64.checked_shl(node.into())?));
+    bits.map(NodeMask::from_bits).ok_or_else(|| unknown("nodes", &format!("{nodes:?}"), "numbers up to 63"))
 }
 
 /// A measured value, which has to be finite.

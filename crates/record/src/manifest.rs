@@ -1,8 +1,9 @@
 //! Inputs of an experiment, and `manifest.toml`: the inputs with the results and the checksums of all files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use order9_units::Nanos;
+use order9_units::{Bytes, Nanos};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,9 @@ pub struct Inputs {
     pub cmdline: String,
     /// Settings that were changed, by Linux path or name, in the order in which they were written.
     pub settings: Vec<(String, String)>,
+    /// Memory that programs must leave alone, in bytes.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub reserve: Bytes,
     /// Files that were recorded beside the measurements. They are part of the results, so this choice is one of the
     /// inputs.
     pub recorded: Recorded,
@@ -89,6 +93,7 @@ impl Inputs {
             memory,
             cmdline,
             settings,
+            reserve,
             recorded,
             policies,
         } = self;
@@ -99,6 +104,7 @@ impl Inputs {
             (*memory == other.memory, "memory"),
             (*cmdline == other.cmdline, "kernel command line"),
             (*settings == other.settings, "settings"),
+            (*reserve == other.reserve, "memory that programs must leave alone"),
             (*seeds == other.seeds, "seeds"),
             (*policies == other.policies, "policies"),
             (*recorded == other.recorded, "what is recorded"),
@@ -113,6 +119,11 @@ impl Inputs {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_nothing(bytes: &Bytes) -> bool {
+    *bytes == Bytes::ZERO
+}
+
 /// A workload and what it was told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
@@ -121,6 +132,9 @@ pub struct Workload {
     /// Every parameter, defaults included.
     #[schemars(schema_with = "parameters")]
     pub parameters: toml::Table,
+    /// Of a program from outside, which no table has: operations whose better direction its author has named, with `lower` or `higher`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<BTreeMap<String, String>>,
 }
 
 /// The form of parameters: names and values, whatever the workload has.

@@ -36,8 +36,7 @@ pub struct Measured {
 
 impl Calibration {
     /// Method by which [`Self::hypervisor_fault`] is measured, for the source of the price.
-    pub const HYPERVISOR_FAULT_METHOD: &str =
-        "First touch of huge pages of 128 MiB less one right after they were freed, where it took five times as long";
+    pub const HYPERVISOR_FAULT_METHOD: &str = "First touch of huge pages of 128 MiB or more, less one right after they were freed, where it took five times as long";
 
     /// Every price that was measured, with its name.
     pub fn prices(&self) -> impl Iterator<Item = (&'static str, Measured)> {

@@ -60,11 +60,7 @@ impl Course {
     ///
     /// # Errors
     /// A file system that refuses.
-    pub fn ready(
-        &mut self,
-        folder: &Folder,
-        progress: &dyn Progress,
-    ) -> Result<Option<(&Point, u64)>, SweepError> {
+    pub fn ready(&mut self, folder: &Folder, progress: &dyn Progress) -> Result<Option<(&Point, u64)>, SweepError> {
         while let Some(&(at, seed)) = self.ready.front() {
             let Some(done) = folder.get(self.points[at].cell_name(seed))? else { break };
             self.ready.pop_front();

@@ -35,6 +35,7 @@ impl Namer {
         say("cmdline", &inputs.cmdline);
         let settings = |settings: &[(String, String)]| format!("{settings:?}");
         say("all settings", &settings(&inputs.settings));
+        say("reserve", &inputs.reserve.get().to_string());
         say("recorded", &format!("{:?}", inputs.recorded));
         for policy in &inputs.policies {
             say("policy text", &self.of_text(&policy.text).to_string());

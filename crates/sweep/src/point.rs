@@ -102,6 +102,7 @@ impl Point {
             memory: stem.memory.clone(),
             cmdline: stem.cmdline.clone(),
             settings: self.settings.clone(),
+            reserve: stem.reserve,
             seeds: vec![seed],
             same_lists: stem.same_lists,
             notes: Vec::new(),

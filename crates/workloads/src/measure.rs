@@ -52,6 +52,23 @@ pub enum Better {
     Higher,
 }
 
+impl Better {
+    /// The word in files.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+        }
+    }
+
+    /// The direction of this word, if it is one.
+    #[must_use]
+    pub fn by_word(word: &str) -> Option<Self> {
+        [Self::Lower, Self::Higher].into_iter().find(|better| better.word() == word)
+    }
+}
+
 /// Unit of the values of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {

@@ -152,7 +152,8 @@ impl BenchArgs {
 /// Run a workload on real kernels and in the lab from the same memory, and judge each quantity.
 ///
 /// A kernel of choice is booted once in a virtual machine and the whole machine saved. Every real run resumes from that state, and the lab
-/// starts from its memory map, with the same parameters, settings and seeds. Without --kernel this host's kernel is judged, as root. Exit
+/// starts from its memory map, with the same parameters, settings and seeds. Without --kernel this host's kernel is judged, as root: its
+/// runs follow each other, and the lab starts from the memory before each. Exit
 /// status 1 where a quantity is outside its goal.
 #[derive(Debug, Args)]
 #[command(after_help = VALIDATE_EXAMPLES)]
@@ -168,9 +169,9 @@ pub(crate) struct ValidateArgs {
     /// Number of real runs of each kernel.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) runs: u64,
-    /// Number of times that each kernel boots, each time into other memory. Runs of both sides are dealt out to these in turn. [default: once
-    /// for each run]
-    #[arg(long, value_name = "N", requires = "kernels", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    /// Number of times that each kernel boots, each time into other memory, or that this host's memory is captured. Runs of both sides are
+    /// dealt out to these in turn. [default: once for each run]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) starts: Option<u64>,
     /// Number of runs of the lab. [default: three times as many]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3000))]
@@ -218,6 +219,17 @@ Examples:
   order9 validate scenarios/referee.toml --prices guest.toml --again checked";
 
 impl ValidateArgs {
+    /// Number of memories from which runs start: no more than there are runs.
+    pub(crate) fn starts(&self) -> u64 {
+        self.starts.unwrap_or(self.runs).min(self.runs).min(self.lab_runs())
+    }
+
+    /// Number of runs of the lab: more than real ones where nobody says how many, since they cost little, and their median is to be that of
+    /// the lab and not of chance.
+    pub(crate) fn lab_runs(&self) -> u64 {
+        self.lab_runs.unwrap_or(self.runs * 3)
+    }
+
     /// The options that were given, each with its value.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let threads = self.threads.as_deref().map(|threads| ("--threads", threads));

@@ -71,6 +71,11 @@ impl Host {
         &self.facts
     }
 
+    /// Memory that is left to others.
+    pub(crate) fn reserve(&self) -> Bytes {
+        reserve(&self.options, &self.facts)
+    }
+
     /// Title of its column.
     pub(crate) fn title(&self) -> String {
         format!("live-{}", self.facts.kernel)

@@ -2,6 +2,7 @@
 
 use order9_live::Facts;
 use order9_record::Machine;
+use order9_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::machine;
@@ -16,6 +17,9 @@ pub(super) struct About {
     pub(super) facts: Facts,
     /// Origin of times.
     pub(super) clock: Clock,
+    /// Memory that programs must leave alone, in bytes.
+    #[serde(default)]
+    pub(super) reserve: Bytes,
 }
 
 impl About {

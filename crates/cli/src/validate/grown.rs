@@ -43,10 +43,15 @@ impl Referee for Grown {
         self.more.storage()
     }
 
-    fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure> {
-        let mut starts = self.kept.starts(experiment)?;
-        starts.extend(self.more.starts(experiment)?);
-        Ok(starts)
+    fn starts(&mut self, experiment: &str) -> Result<usize, Failure> {
+        Ok(self.kept.starts(experiment)? + self.more.starts(experiment)?)
+    }
+
+    fn start(&mut self, number: usize) -> Result<Snapshot, Failure> {
+        match number.checked_sub(self.there) {
+            Some(more) => self.more.start(more),
+            None => self.kept.start(number),
+        }
     }
 
     fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {

@@ -5,6 +5,7 @@ use order9_lab::scenario::LivePlan;
 use order9_record::Run;
 use order9_referee::guest::{Accel, Guest, GuestSpec, Saved};
 use order9_snapshot::Snapshot;
+use order9_units::Bytes;
 use order9_workloads::Parameters;
 
 use super::about::{About, Clock, Kind};
@@ -75,15 +76,19 @@ impl Referee for Guests {
             Accel::Counted => Clock::Counted,
             Accel::Tcg => Clock::Translated,
         };
-        About { kind: Kind::Guest, facts: self.facts.clone(), clock }
+        About { kind: Kind::Guest, facts: self.facts.clone(), clock, reserve: Bytes::ZERO }
     }
 
     fn storage(&self) -> Option<&MachineSpec> {
         self.machine.as_ref()
     }
 
-    fn starts(&mut self, _: &str) -> Result<Vec<Snapshot>, Failure> {
-        Ok(self.starts.iter().map(|(start, _)| start.clone()).collect())
+    fn starts(&mut self, _: &str) -> Result<usize, Failure> {
+        Ok(self.starts.len())
+    }
+
+    fn start(&mut self, number: usize) -> Result<Snapshot, Failure> {
+        Ok(self.starts[number].0.clone())
     }
 
     fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {

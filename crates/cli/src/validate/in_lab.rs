@@ -36,13 +36,7 @@ pub(super) fn plan(
     }
     let Named::One(scenario) = named else { unreachable!("a workload is one experiment") };
     let plan = scenario.within(available_memory()).plan(command()).map_err(usage)?;
-    Ok(Plan { same_lists: alike, seeds: part.of(lab_runs(args)), ..plan })
-}
-
-/// Runs of the lab: more than real ones where nobody says how many, since they cost little, and their median is to be that of the lab
-/// and not of chance.
-pub(super) fn lab_runs(args: &ValidateArgs) -> u64 {
-    args.lab_runs.unwrap_or(args.runs * 3)
+    Ok(Plan { same_lists: alike, seeds: part.of(args.lab_runs()), ..plan })
 }
 
 /// A value as an argument has it.

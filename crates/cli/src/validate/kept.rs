@@ -77,19 +77,21 @@ impl Referee for Kept {
         self.machine.as_ref()
     }
 
-    fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure> {
-        let mut starts = Vec::new();
+    fn starts(&mut self, experiment: &str) -> Result<usize, Failure> {
         self.current.clear();
         for folder in self.folders(experiment) {
-            let path = folder.join(START);
-            let content = fs::read(&path).map_err(|error| Failure::file(&path, error))?;
-            starts.push(format::read(&content[..]).map_err(|error| Failure::file(&path, error))?);
             let path = folder.join(ABOUT);
             let text = fs::read_to_string(&path).map_err(|error| Failure::file(&path, error))?;
             let about = serde_json::from_str(&text).map_err(|error| Failure::file(&path, error))?;
             self.current.push((folder, about));
         }
-        Ok(starts)
+        Ok(self.current.len())
+    }
+
+    fn start(&mut self, number: usize) -> Result<Snapshot, Failure> {
+        let path = self.current[number].0.join(START);
+        let content = fs::read(&path).map_err(|error| Failure::file(&path, error))?;
+        format::read(&content[..]).map_err(|error| Failure::file(&path, error))
     }
 
     fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {

@@ -49,8 +49,10 @@ trait Referee {
     fn has(&self, _experiment: &str) -> bool {
         true
     }
-    /// Memories from which the next runs start, those of this experiment; at least one.
-    fn starts(&mut self, experiment: &str) -> Result<Vec<Snapshot>, Failure>;
+    /// Number of memories from which the next runs start, those of this experiment; at least one.
+    fn starts(&mut self, experiment: &str) -> Result<usize, Failure>;
+    /// The memory with this number, asked for right before its runs.
+    fn start(&mut self, number: usize) -> Result<Snapshot, Failure>;
     /// All runs of the plan, from the memory with this number.
     fn runs(&self, start: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure>;
     /// Whether the runs from the memory with this number are taken now, and have to be kept.
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<(), Failure> {
     if let Some(root) = &args.again {
         session.again(root)?;
     } else if args.kernels.kernels.is_empty() {
-        let mut host = ThisHost::open()?;
+        let mut host = ThisHost::open(args.starts())?;
         let judged = session.judge(&mut host, None);
         host.close()?;
         judged?;
@@ -136,7 +138,7 @@ impl Session<'_> {
         let mut titles = Vec::new();
         for guest in specs(&args.kernels, spec.as_ref())? {
             // A guest without a run of either side would be booted in vain.
-            let starts = args.starts.unwrap_or(args.runs).min(args.runs).min(in_lab::lab_runs(args));
+            let starts = args.starts();
             let first = Booted::new(&guest, args.kernels.deterministic)?;
             let title = title(&first.facts.kernel, &titles.iter().map(String::as_str).collect::<Vec<_>>());
             titles.push(title.clone());
@@ -191,11 +193,12 @@ impl Session<'_> {
                 continue;
             }
             let starts = referee.starts(&asked.name)?;
-            if let Some(missing) = missing_setting(&asked.plan, &starts[0]) {
+            let first = referee.start(0)?;
+            if let Some(missing) = missing_setting(&asked.plan, &first) {
                 say(&format!("order9: SKIPPED: {} under {}: there is no {missing}\n", asked.name, referee.title()))?;
                 continue;
             }
-            let fidelity = match self.one(referee, asked, &starts)? {
+            let fidelity = match self.one(referee, asked, (first, starts))? {
                 Ok(fidelity) => fidelity,
                 Err(broken) => {
                     say(&format!("order9: {}: {broken}\n", asked.name))?;
@@ -215,19 +218,20 @@ impl Session<'_> {
     /// One experiment under one kernel; an error of its own where a run broke off, which has done less than others.
     fn one(
         &self,
-        referee: &impl Referee,
+        referee: &mut impl Referee,
         asked: &Asked,
-        starts: &[Snapshot],
+        (first, starts): (Snapshot, usize),
     ) -> Result<Result<Fidelity, String>, Failure> {
-        let few = in_lab::lab_runs(self.args);
-        if few < starts.len() as u64 {
-            let need = starts.len();
+        let few = self.args.lab_runs();
+        if few < starts as u64 {
+            let need = starts;
             return Err(usage(format!("--lab-runs {few}: {need} memories need a run each, so at least {need}")));
         }
         let mut all = Both::default();
-        for (number, start) in starts.iter().enumerate() {
-            let part = Part { start: number, of: starts.len() };
-            match self.from(referee, asked, part, start)? {
+        let mut first = Some(first);
+        for number in 0..starts {
+            let start = first.take().map_or_else(|| referee.start(number), Ok)?;
+            match self.from(referee, asked, Part { start: number, of: starts }, &start)? {
                 Ok(both) => {
                     all.real.extend(both.real);
                     all.lab.extend(both.lab);
@@ -257,7 +261,8 @@ impl Session<'_> {
             return Ok(Err(broken));
         }
         let lab_plan = in_lab::plan(self.args, &plan, &parameters, part, &start, about.starts_alike())?;
-        let lab_plan = Plan { machine: lab_plan.machine.with_disks_of(referee.storage()), ..lab_plan };
+        let machine = lab_plan.machine.with_disks_of(referee.storage());
+        let lab_plan = Plan { machine, reserve: about.reserve, ..lab_plan };
         let lab = in_lab::run(&lab_plan)?;
         if let Some(broken) = broken(&lab.runs) {
             return Ok(Err(broken));

@@ -1,8 +1,9 @@
 //! Comparisons over runs: copies are no evidence, repetitions are, and what is printed on request.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use order9_record::{Existing, Experiment, Target, read};
+use order9_record::{Existing, Experiment, Target, Workload, read};
 
 use crate::support::{folder_with_machine, order9_line};
 
@@ -24,6 +25,32 @@ fn copy(from: &Path, to: &Path, seeds: u64) {
     });
     let experiment = Experiment::new(inputs.clone(), copies.collect());
     Target::new(to, Existing::Keep).and_then(|target| target.write(&experiment, &[])).expect("it can be written");
+}
+
+#[test]
+fn runs_of_a_program_from_outside_are_compared_and_reported() {
+    let folder = folder_with_machine();
+    let path = |name: &str| folder.path().join(name);
+    order9_line(&format!("{RANDOM} --seeds 2 -o {{}}/one"), folder.path()).success();
+    let loaded = read(&path("one")).expect("a run directory");
+    let stored = |name: &str, better: Option<BTreeMap<String, String>>| {
+        let mut inputs = loaded.manifest.inputs.clone();
+        inputs.workload = Workload { name: "mine".to_owned(), better, ..inputs.workload };
+        let experiment = Experiment::new(inputs, loaded.runs.clone());
+        Target::new(&path(name), Existing::Keep)
+            .and_then(|target| target.write(&experiment, &[]))
+            .expect("it can be written");
+    };
+    stored("mine", Some([("alloc".to_owned(), "higher".to_owned())].into()));
+    let text = order9_line("compare {}/mine", folder.path()).success();
+    assert!(text.contains("alloc") && text.contains("2M hugepages allocated"), "{text}");
+    order9_line("report {}/mine -o {}/page.html", folder.path()).success();
+    stored("unknown", None);
+    let refused = order9_line("compare {}/unknown", folder.path());
+    assert!(refused.refusal().contains("this version has no workload mine"), "{}", refused.refusal());
+    stored("wrong", Some([("alloc".to_owned(), "hihger".to_owned())].into()));
+    let refused = order9_line("compare {}/wrong", folder.path());
+    assert!(refused.refusal().contains("better: alloc is hihger, expected lower or higher"), "{}", refused.refusal());
 }
 
 #[test]

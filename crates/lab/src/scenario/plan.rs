@@ -66,6 +66,7 @@ impl Scenario {
             memory,
             cmdline: self.cmdline.value,
             settings,
+            reserve: Bytes::ZERO,
             seeds,
             notes: few.into_iter().chain(unknown).collect(),
             same_lists: false,

@@ -85,6 +85,7 @@ pub fn repetition_on(inputs: &Inputs, memory: Memory) -> Result<Plan, RepeatErro
         memory,
         cmdline: scenario.cmdline.value,
         settings: inputs.settings.clone(),
+        reserve: inputs.reserve,
         seeds: inputs.seeds.clone(),
         notes: Vec::new(),
         sample_every: every(inputs)?,

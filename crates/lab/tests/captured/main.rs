@@ -79,6 +79,7 @@ fn plan(workload: Workload, memory: Memory, policy: &str) -> Plan {
         machine: machines::load("epyc-vm").expect("it is built in"),
         memory,
         cmdline: CommandLine::default(),
+        reserve: Bytes::ZERO,
         settings: workload
             .spec()
             .settings(&small(workload))

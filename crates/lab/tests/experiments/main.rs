@@ -190,6 +190,7 @@ fn plan(workload: Workload) -> Plan {
         machine: machines::load("desktop-8g").expect("it is built in"),
         memory: Memory::Empty,
         cmdline: CommandLine::default(),
+        reserve: Bytes::ZERO,
         settings,
         seeds: vec![1, 2],
         notes: Vec::new(),

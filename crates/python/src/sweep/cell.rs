@@ -76,7 +76,10 @@ impl PyCell {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let this = slf.get();
-        let arguments = PyTuple::new(slf.py(), [this.json().into_bound_py_any(slf.py())?, this.memory().into_bound_py_any(slf.py())?])?;
+        let arguments = PyTuple::new(
+            slf.py(),
+            [this.json().into_bound_py_any(slf.py())?, this.memory().into_bound_py_any(slf.py())?],
+        )?;
         Ok((slf.get_type().getattr("from_json")?, arguments))
     }
 
@@ -98,7 +101,8 @@ impl PyCell {
 #[pyfunction]
 pub(crate) fn run_cells(py: Python<'_>, cells: Vec<PyRef<'_, PyCell>>) -> PyResult<Vec<PyDone>> {
     let cells: Vec<Cell> = cells.iter().map(|cell| cell.cell.clone()).collect();
-    let done = unhurried(py, move || cells.iter().map(|cell| cell.run(available_memory())).collect::<Result<Vec<_>, _>>())?;
+    let done =
+        unhurried(py, move || cells.iter().map(|cell| cell.run(available_memory())).collect::<Result<Vec<_>, _>>())?;
     Ok(done.or_raise::<SweepError>()?.into_iter().map(PyDone).collect())
 }
 
@@ -179,7 +183,9 @@ impl PyDone {
         let known = Statistic::ALL;
         let Some(statistic) = known.into_iter().find(|known| known.word() == statistic) else {
             let words = known.map(Statistic::word).join(", ");
-            return Err(PyValueError::new_err(format!("no statistic is called '{statistic}': expected one of {words}")));
+            return Err(PyValueError::new_err(format!(
+                "no statistic is called '{statistic}': expected one of {words}"
+            )));
         };
         let values: Vec<f64> = self.0.values(operation, statistic).map(|measure| measure.value).collect();
         Ok((!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64))

@@ -86,9 +86,7 @@ impl PyPlan {
         let done: Vec<Done> = done.iter().map(|done| done.0.clone()).collect();
         let has_run = |point: &&Point| done.iter().any(|done| done.cell == point.cell_name(done.seed));
         let points = self.0.points().iter().filter(has_run);
-        points
-            .flat_map(|point| self.0.further(point, &done).into_iter().map(|seed| PyCell::of(point, seed)))
-            .collect()
+        points.flat_map(|point| self.0.further(point, &done).into_iter().map(|seed| PyCell::of(point, seed))).collect()
     }
 
     fn __repr__(&self) -> String {

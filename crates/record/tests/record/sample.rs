@@ -4,7 +4,7 @@ use order9_record::{
     Counters, Durations, Event, Experiment, Inputs, Machine, Memory, Monitor, Outcome, Phase, Policy, ProcFile,
     Reading, Recorded, Run, Sample, Unit, Workload,
 };
-use order9_units::{CounterMeaning, CounterUnit, Nanos};
+use order9_units::{Bytes, CounterMeaning, CounterUnit, Nanos};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
@@ -24,10 +24,12 @@ pub(crate) fn inputs() -> Inputs {
         workload: Workload {
             name: "usemem".to_owned(),
             parameters: "size = \"1GiB\"\nshare = 0.8".parse().expect("TOML"),
+            better: None,
         },
         machine: Machine { name: "xeon-1s".to_owned(), text: "cpus = 8\n".to_owned() },
         memory: Memory::Synthetic { arguments: "--size 1G --seed 7".to_owned() },
         cmdline: "transparent_hugepage=madvise".to_owned(),
+        reserve: Bytes::ZERO,
         settings: vec![("vm.swappiness".to_owned(), "10".to_owned()), ("thp/defrag".to_owned(), "defer".to_owned())],
         recorded: Recorded {
             maps: None,

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use order9_record::Digest;
 use order9_sweep::{
-    Axes, Done, End, Ended, Folder, Kept, Making, Probe, Progress, Summary, SweepError, merge, outlook, sample, sweep,
-    verify, write_results,
+    Axes, Course, Done, End, Ended, Folder, Kept, Making, Probe, Progress, Summary, SweepError, merge, outlook, sample,
+    sweep, verify, write_results,
 };
 
-use crate::support::{AVAILABLE, Place, SMALL, cells, results, run};
+use crate::support::{AVAILABLE, Nobody, Place, SMALL, cells, results, run};
 
 /// Every file below `folder` with its bytes, by path.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -58,7 +58,7 @@ fn results_do_not_depend_on_jobs_or_parts() {
         let root = place.path(&part.replace('/', "-of-"));
         let (folder, stop) = (Folder::open(&root, None).unwrap(), AtomicBool::new(false));
         let making = Making { jobs: NonZeroUsize::MIN, available: AVAILABLE, stop: &stop };
-        sweep(&plan, &points, &folder, making, &crate::support::Nobody).unwrap();
+        sweep(&plan, &points, &folder, making, &Nobody).unwrap();
         parts.push(root);
     }
     let all = place.path("all");
@@ -116,8 +116,8 @@ fn a_cache_serves_several_sweeps() {
     let (cache, stop) = (place.path("cache"), AtomicBool::new(false));
     let making = Making { jobs: NonZeroUsize::MIN, available: AVAILABLE, stop: &stop };
     let of = |name: &str| Folder::open(&place.path(name), Some(&cache)).unwrap();
-    assert_eq!(sweep(&plan, plan.points(), &of("one"), making, &crate::support::Nobody).unwrap().ran, 8);
-    assert_eq!(sweep(&plan, plan.points(), &of("two"), making, &crate::support::Nobody).unwrap().kept, 8);
+    assert_eq!(sweep(&plan, plan.points(), &of("one"), making, &Nobody).unwrap().ran, 8);
+    assert_eq!(sweep(&plan, plan.points(), &of("two"), making, &Nobody).unwrap().kept, 8);
     assert_eq!(cells(&place.path("two")).len(), 8, "a folder is whole without its cache");
 }
 
@@ -195,6 +195,35 @@ fn a_stop_rule_adds_seeds_until_it_holds() {
     assert_eq!(run(&plan, &place.path("one"), 2).ran, 0, "a point that has ended stays so");
 }
 
+#[test]
+fn an_engine_may_answer_in_any_order_and_twice() {
+    let place = Place::new();
+    let plan = place.plan(SMALL).unwrap();
+    let here = place.path("here");
+    run(&plan, &here, 1);
+    let folder = Folder::open(&place.path("engine"), None).unwrap();
+    folder.keep(&plan.points()[0].run(1)).unwrap();
+    let mut course = Course::new(&plan, plan.points());
+    let mut sent = Vec::new();
+    while course.ready(&folder, &Nobody).unwrap().is_some() {
+        let (point, seed) = course.take();
+        sent.push(point.cell(seed));
+    }
+    assert_eq!((course.swept().kept, course.swept().left), (1, 7), "what is kept is passed over");
+    for cell in sent.iter().rev() {
+        let done = cell.run(AVAILABLE).unwrap();
+        folder.keep(&done).unwrap();
+        course.ended(&done, &Nobody);
+        course.ended(&done, &Nobody);
+    }
+    let swept = course.swept();
+    assert_eq!((swept.ran, swept.kept, swept.left), (7, 1, 0));
+    assert!(course.ready(&folder, &Nobody).unwrap().is_none());
+    assert_eq!(folder.cells(&plan, &plan.points()[..1]).unwrap().len(), 2, "both seeds of a point");
+    drop(folder);
+    assert_eq!(results(&place.path("engine")), results(&here));
+}
+
 /// An operation that fill-and-free measures.
 fn operation() -> &'static str {
     order9_workloads::Workload::FillAndFree.spec().measures[0].operations[0]
@@ -231,7 +260,7 @@ fn a_host_without_memory_for_a_cell_says_so() {
     let plan = place.plan(SMALL).unwrap();
     let (folder, stop) = (Folder::open(&place.path("sweep"), None).unwrap(), AtomicBool::new(false));
     let making = Making { jobs: NonZeroUsize::MIN, available: order9_units::Bytes::new(1 << 20), stop: &stop };
-    let error = sweep(&plan, plan.points(), &folder, making, &crate::support::Nobody).unwrap_err();
+    let error = sweep(&plan, plan.points(), &folder, making, &Nobody).unwrap_err();
     assert!(error.to_string().starts_with("a cell on tiny takes "), "{error}");
 }
 
