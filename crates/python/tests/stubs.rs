@@ -18,11 +18,17 @@ fn named<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     Some(&rest[..end])
 }
 
+/// All files below a folder of sources.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
 /// Names of the methods and functions that the sources give to Python, but for those of protocols.
 fn given() -> Vec<String> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder().join("src")).unwrap() {
-        let text = read(&entry.unwrap().path());
+    for path in sources(&folder().join("src")) {
+        let text = read(&path);
         let mut is_given = false;
         for line in text.lines() {
             match line {

@@ -48,7 +48,7 @@ impl Referee for ThisHost {
         usize::try_from(self.starts).map_err(usage)
     }
 
-    /// What memory work costs is measured, too: whether a hypervisor takes free pages back is known from nowhere else.
+    /// Prices of memory work are measured, too: whether a hypervisor takes free pages back is known from nowhere else.
     fn start(&mut self, _: usize) -> Result<Snapshot, Failure> {
         capture_quietly(None, Wish { full_release: true, prices: true, ..Wish::default() })
     }
