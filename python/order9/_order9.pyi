@@ -439,7 +439,7 @@ class Cell:
 
 @final
 class Done:
-    """What came of a cell."""
+    """Result of a cell."""
 
     @staticmethod
     def from_json(text: str) -> Done: ...

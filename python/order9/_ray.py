@@ -32,7 +32,7 @@ WRITE = 60.0
 
 @ray.remote(num_cpus=1, max_retries=RETRIES)
 def run_cells(cells: list[Cell]) -> list[Done]:
-    """What came of each cell, run one after the other in a worker."""
+    """Results of cells that run one after the other in a worker."""
     try:
         return _order9.run_cells(cells)
     finally:

@@ -93,14 +93,14 @@ pub(crate) fn run(
     Ok(watch.results(&plan, done, &outside))
 }
 
-/// What the author of a workload in Python has said of it.
+/// Statements of the author of a workload in Python about the workload.
 struct Outside {
     better: BTreeMap<String, Better>,
     parameters: toml::Table,
 }
 
 impl Outside {
-    /// Says it in the inputs of the experiment, for whoever reads the runs again.
+    /// Writes the statements into the inputs of the experiment, for whoever reads the runs again.
     fn note(&self, inputs: &mut Inputs) {
         let word = |(name, better): (&String, &Better)| (name.clone(), better.word().to_owned());
         inputs.workload.better = Some(self.better.iter().map(word).collect());

@@ -132,7 +132,7 @@ pub struct Workload {
     /// Every parameter, defaults included.
     #[schemars(schema_with = "parameters")]
     pub parameters: toml::Table,
-    /// Of a program from outside, which no table has: operations whose better direction its author has named, with `lower` or `higher`.
+    /// Operations of a program from outside, which no table has, whose better direction its author has named, with `lower` or `higher`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better: Option<BTreeMap<String, String>>,
 }

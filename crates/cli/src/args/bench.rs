@@ -153,8 +153,7 @@ impl BenchArgs {
 ///
 /// A kernel of choice is booted once in a virtual machine and the whole machine saved. Every real run resumes from that state, and the lab
 /// starts from its memory map, with the same parameters, settings and seeds. Without --kernel this host's kernel is judged, as root: its
-/// runs follow each other, and the lab starts from the memory before each. Exit
-/// status 1 where a quantity is outside its goal.
+/// runs follow each other, and the lab starts from the memory before each. Exit status 1 where a quantity is outside its goal.
 #[derive(Debug, Args)]
 #[command(after_help = VALIDATE_EXAMPLES)]
 pub(crate) struct ValidateArgs {

@@ -56,7 +56,7 @@ impl PyCell {
         self.cell.name.to_string()
     }
 
-    /// Its value on each axis.
+    /// Value of the cell on each axis.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         labels(py, &self.cell.axes)
@@ -106,7 +106,7 @@ pub(crate) fn run_cells(py: Python<'_>, cells: Vec<PyRef<'_, PyCell>>) -> PyResu
     Ok(done.or_raise::<SweepError>()?.into_iter().map(PyDone).collect())
 }
 
-/// What came of a cell.
+/// Result of a cell.
 #[pyclass(frozen, module = "order9", name = "Done")]
 pub(crate) struct PyDone(pub(crate) Done);
 
@@ -130,7 +130,7 @@ impl PyDone {
         self.0.cell.to_string()
     }
 
-    /// Its value on each axis.
+    /// Value of the cell on each axis.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         labels(py, &self.0.axes)

@@ -10,7 +10,7 @@ use super::folder::PyFolder;
 use super::plan::PyPlan;
 use crate::errors::{OrRaise as _, SweepError};
 
-/// The course of a sweep for an engine that runs cells elsewhere: take() gives cells to run, keep() takes what came of them.
+/// The course of a sweep for an engine that runs cells elsewhere: take() gives cells to run, keep() takes their results.
 #[pyclass(frozen, module = "order9", name = "Course")]
 pub(crate) struct PyCourse {
     course: Mutex<Course>,
@@ -46,7 +46,7 @@ impl PyCourse {
         Ok(Some(PyCell::of(&point, seed)))
     }
 
-    /// Keeps what came of cells, and asks for more where the stop rule does. A result that comes twice changes nothing.
+    /// Keeps results of cells, and asks for more cells where the stop rule does. A result that comes twice changes nothing.
     fn keep(&self, py: Python<'_>, done: Vec<PyRef<'_, PyDone>>) -> PyResult<()> {
         let folder = self.folder.get().folder()?;
         let done: Vec<&PyDone> = done.iter().map(|done| &**done).collect();

@@ -45,18 +45,18 @@ impl PyFolder {
         self.path.clone()
     }
 
-    /// What came of a cell; None where it has not ended.
+    /// Result of a cell; None where the cell has not ended.
     fn get(&self, cell: &PyCell) -> PyResult<Option<PyDone>> {
         Ok(self.folder()?.get(cell.cell().name).or_raise::<SweepError>()?.map(PyDone))
     }
 
-    /// Keeps what came of a cell: for good when this returns.
+    /// Keeps the result of a cell: for good when this returns.
     fn keep(&self, py: Python<'_>, done: &PyDone) -> PyResult<()> {
         let folder = self.folder()?;
         py.detach(|| folder.keep(&done.0)).or_raise::<SweepError>()
     }
 
-    /// What came of `cell`: as it is kept, or run now and kept.
+    /// Result of `cell`: as it is kept, or run now and kept.
     fn run(&self, py: Python<'_>, cell: &PyCell) -> PyResult<PyDone> {
         if let Some(done) = self.get(cell)? {
             return Ok(done);
