@@ -132,8 +132,8 @@ def test_a_course_follows_the_stop_rule(tmp_path: Path) -> None:
         assert (ran, kept, left) == (here.summary.cells, 0, 0)
         assert folder.write_results(plan).digest == here.digest
     with o9.Folder(tmp_path / "here") as folder:
-        done = [one for cell in plan.cells() if (one := folder.get(cell))]
-        further = plan.further(done)
+        kept_cells = [one for cell in plan.cells() if (one := folder.get(cell))]
+        further = plan.further(kept_cells)
     assert all(cell.seed == 3 for cell in further)
 
 

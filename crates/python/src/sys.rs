@@ -450,9 +450,9 @@ impl PySys {
     }
 
     /// mount of tmpfs with options as mount(8) takes them, such as "huge=always,size=1G". Answers the number of the mount.
-    #[pyo3(signature = (options=String::new()))]
-    fn mount_tmpfs(&self, options: String) -> Call {
-        Call(Asked::MountTmpfs(options))
+    #[pyo3(signature = (options=""))]
+    fn mount_tmpfs(&self, options: &str) -> Call {
+        Call(Asked::MountTmpfs(options.to_owned()))
     }
 
     /// mount with MS_REMOUNT.

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use order9_host::available_memory;
 use order9_sweep::{Ended, Folder, Making, Progress, Summary, SweepError as Refusal, write_results};
@@ -176,11 +176,15 @@ pub(crate) fn sweep(
     let jobs = jobs.map_or(Some(cores), NonZeroUsize::new);
     let jobs = jobs.ok_or_else(|| PyValueError::new_err("jobs=0: expected a whole number from 1 on"))?;
     let watch = Arc::new(Watch::default());
+    let (works, is_over) = mpsc::channel::<()>();
     let work = {
         let (plan, folder, watch) = (Arc::clone(&plan.0), folder.folder()?, Arc::clone(&watch));
         move || {
             let making = Making { jobs, available: available_memory(), stop: &watch.stop };
-            order9_sweep::sweep(&plan, plan.points(), &folder, making, &*watch)
+            let swept = order9_sweep::sweep(&plan, plan.points(), &folder, making, &*watch);
+            drop(folder);
+            drop(works);
+            swept
         }
     };
     let mut told = None;
@@ -194,7 +198,13 @@ pub(crate) fn sweep(
             _ => Ok(()),
         }
     };
-    let swept = wait_for(py, work, tell).inspect_err(|_| watch.stop.store(true, Ordering::Relaxed))?;
+    let swept = wait_for(py, work, tell).inspect_err(|_| {
+        watch.stop.store(true, Ordering::Relaxed);
+        // The folder stays locked until the thread has let go of it, which takes it no longer than a look at the flag.
+        py.detach(move || {
+            let _ = is_over.recv();
+        });
+    })?;
     let swept = swept.or_raise::<SweepError>()?;
     Ok((swept.ran, swept.kept))
 }
