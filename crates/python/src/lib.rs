@@ -3,7 +3,8 @@
 //! Each class has a file. `errors` are the exceptions, with the messages of the command line; `waiting` is how a long call lets
 //! other threads of Python go on and ends on Ctrl-C; `table` hands tables over by the Arrow C data interface, without a copy.
 //! `sweep` has cells that any engine can run. `sys`, `call` and `program` run a workload that is a generator of Python on the lab's machine.
-//! Decides nothing: all of it comes from the crates below. The Python side, with type stubs, is in `python/order9`; described for users in docs/python.md.
+//! Decides nothing: all of it comes from the crates below. The Python side, with type stubs, is in `python/order9`; described for users in
+//! docs/python.md.
 
 #![allow(clippy::needless_pass_by_value, reason = "functions that Python calls own what they are given")]
 
