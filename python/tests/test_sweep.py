@@ -43,9 +43,9 @@ def test_a_plan_is_cells(plan: o9.Plan) -> None:
     one = plan.cells({"policy": "order9", "vm.compaction_proactiveness": 60}, seeds=[7])
     assert [(cell.seed, cell.labels["policy"]) for cell in one] == [(7, "order9")]
     assert one[0].memory > 0
-    with pytest.raises(ValueError, match="no axis is called 'polcy'.*policy"):
+    with pytest.raises(ValueError, match="no axis is called 'polcy'; did you mean policy"):
         plan.cells({"polcy": "order9"})
-    with pytest.raises(ValueError, match="policy never is linux-5.0: expected one of linux-6.18, order9"):
+    with pytest.raises(ValueError, match="policy never is linux-5.0, expected linux-6.18, order9"):
         plan.cells({"policy": "linux-5.0"})
     with pytest.raises(o9.SweepError, match="line 2: no workload is called 'hugealoc'"):
         o9.Plan.parse(PLAN.replace("hugealloc", "hugealoc"))

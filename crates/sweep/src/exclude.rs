@@ -35,7 +35,12 @@ impl Exclusion {
         lines.iter().map(line).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether it leaves this combination out.
+    /// The combinations with these values on these axes.
+    pub(crate) fn at(wanted: Vec<(String, String)>, points: &[Point]) -> Result<Self, Problem> {
+        wanted.into_iter().map(|(axis, value)| checked(&axis, vec![value], points)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether it means this combination.
     pub(crate) fn holds(&self, axes: &Axes) -> bool {
         self.0.iter().all(|(axis, values)| {
             axes.label(axis).is_some_and(|label| values.iter().any(|value| is_value(value, label)))
@@ -45,18 +50,22 @@ impl Exclusion {
 
 /// An axis with the values that are left out.
 fn condition(leaf: &Leaf<'_>, points: &[Point]) -> Result<(String, Vec<String>), Problem> {
-    let axis = Setting::find(&leaf.key).map_or(leaf.key.as_str(), |setting| setting.name);
-    let known = || points.iter().flat_map(|point| point.axes().labels());
-    if !known().any(|(name, _)| name == axis) {
-        let nearest = nearest(axis, known().map(|(name, _)| name)).map(str::to_owned);
-        return Err(Problem::NoAxis { name: shown(axis), nearest });
-    }
     let values = leaf.elements().unwrap_or_else(|| vec![leaf.clone()]);
     let text = |value: &Leaf<'_>| match value.value {
         DeValue::Integer(number) => Ok(number.to_string()),
         _ => value.line_of_text(),
     };
-    let values: Vec<String> = values.iter().map(text).collect::<Result<_, _>>()?;
+    checked(&leaf.key, values.iter().map(text).collect::<Result<_, _>>()?, points)
+}
+
+/// An axis of these points with some of its values.
+fn checked(name: &str, values: Vec<String>, points: &[Point]) -> Result<(String, Vec<String>), Problem> {
+    let axis = Setting::find(name).map_or(name, |setting| setting.name);
+    let known = || points.iter().flat_map(|point| point.axes().labels());
+    if !known().any(|(name, _)| name == axis) {
+        let nearest = nearest(axis, known().map(|(name, _)| name)).map(str::to_owned);
+        return Err(Problem::NoAxis { name: shown(axis), nearest });
+    }
     for value in &values {
         if !known().any(|(name, label)| name == axis && is_value(value, label)) {
             let mut labels: Vec<&str> = known().filter(|(name, _)| *name == axis).map(|(_, label)| label).collect();

@@ -75,6 +75,15 @@ impl Plan {
         &self.points
     }
 
+    /// The points with these values on these axes, written as in an exclusion.
+    ///
+    /// # Errors
+    /// An axis or a value that the plan does not have.
+    pub fn points_at(&self, wanted: Vec<(String, String)>) -> Result<Vec<&Point>, Problem> {
+        let wanted = Exclusion::at(wanted, &self.points)?;
+        Ok(self.points.iter().filter(|point| wanted.holds(point.axes())).collect())
+    }
+
     /// The seeds of a point.
     #[must_use]
     pub fn seeds<'a>(&'a self, point: &'a Point) -> Seeds<'a> {

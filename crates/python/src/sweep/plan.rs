@@ -1,6 +1,5 @@
 //! [`PyPlan`]: the plan of a sweep, as cells.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use order9_host::available_memory;
@@ -72,13 +71,14 @@ impl PyPlan {
     /// on these axes; `seeds` in place of those of the plan.
     #[pyo3(signature = (at=None, *, seeds=None))]
     fn cells(&self, at: Option<Bound<'_, PyDict>>, seeds: Option<Vec<u64>>) -> PyResult<Vec<PyCell>> {
-        let wanted = self.wanted(at)?;
-        let points = self.0.points().iter().filter(|point| is_at(point, &wanted));
+        let pair = |(axis, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((axis.extract::<String>()?, word(&value)?));
+        let wanted = at.iter().flatten().map(pair).collect::<PyResult<Vec<_>>>()?;
+        let points = self.0.points_at(wanted).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         let of = |point: &Point| {
             let seeds = seeds.clone().unwrap_or_else(|| self.0.seeds(point).least());
             seeds.into_iter().map(|seed| PyCell::of(point, seed)).collect::<Vec<_>>()
         };
-        Ok(points.flat_map(of).collect())
+        Ok(points.into_iter().flat_map(of).collect())
     }
 
     /// Cells that the stop rule asks for after `done`, all cells of some points that were asked for; none without a rule.
@@ -92,32 +92,4 @@ impl PyPlan {
     fn __repr__(&self) -> String {
         format!("<plan of a sweep: {} points, {} cells at first>", self.0.points().len(), self.0.cells().count())
     }
-}
-
-impl PyPlan {
-    /// The values of `at` as texts, all of axes of the plan.
-    fn wanted(&self, at: Option<Bound<'_, PyDict>>) -> PyResult<BTreeMap<String, String>> {
-        let mut wanted = BTreeMap::new();
-        for (axis, value) in at.iter().flatten() {
-            let (axis, value) = (axis.extract::<String>()?, word(&value)?);
-            let labels = || self.0.points().iter().filter_map(|point| point.axes().label(&axis));
-            if labels().next().is_none() {
-                let names = self.0.points().iter().flat_map(|point| point.axes().labels()).map(|(name, _)| name);
-                let names: BTreeSet<&str> = names.collect();
-                let names = names.into_iter().collect::<Vec<_>>().join(", ");
-                return Err(PyValueError::new_err(format!("no axis is called '{axis}': expected one of {names}")));
-            }
-            if !labels().any(|label| label == value) {
-                let values: BTreeSet<&str> = labels().collect();
-                let values = values.into_iter().collect::<Vec<_>>().join(", ");
-                return Err(PyValueError::new_err(format!("{axis} never is {value}: expected one of {values}")));
-            }
-            wanted.insert(axis, value);
-        }
-        Ok(wanted)
-    }
-}
-
-fn is_at(point: &Point, wanted: &BTreeMap<String, String>) -> bool {
-    wanted.iter().all(|(axis, value)| point.axes().label(axis) == Some(value))
 }
