@@ -45,6 +45,9 @@ pub struct CompactionPolicy {
     pub drain_mark: DrainMark,
     /// A source found in the free lists is marked as searched, and passed over for that mark. 5.1 to 6.4.
     pub fast_source_wasted: bool,
+    /// The search of free lists for a source ends at its limit also among marked pageblocks, and counts as failed whenever
+    /// it finds none. 5.12+, and 5.10.20.
+    pub fast_source_fail: bool,
     /// A source is private only if its first frame is an LRU page. 5.1 to 6.4.
     pub private_aligned_only: bool,
     /// The cached position of the migration scanner is one pageblock too far. 5.1+.
@@ -214,6 +217,7 @@ impl Default for CompactionPolicy {
             skip_reset: SkipReset::Selective,
             drain_mark: DrainMark::IterationStart,
             fast_source_wasted: true,
+            fast_source_fail: false,
             private_aligned_only: true,
             cached_migrate_overshoot: true,
             finish_on_failure: false,

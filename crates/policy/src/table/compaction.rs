@@ -153,6 +153,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "a source found in the free lists is marked as searched, and passed over for that mark", "5.1 to 6.4"
     ),
     flag!(
+        compaction.fast_source_fail,
+        "Whether every search of the free lists that finds no source counts as failed",
+        off: "the search of free lists for a source visits every entry of a marked pageblock, and fails only at its limit", "5.1 to 5.11",
+        on: "the search of free lists for a source ends at its limit also among marked pageblocks, and fails whenever it finds none", "5.12+; stable 5.10.20 as well"
+    ),
+    flag!(
         compaction.private_aligned_only,
         "Whether a source is private only if its first frame is an LRU page",
         off: "a source is private wherever its first LRU page is", "6.5+",

@@ -165,7 +165,7 @@ mod tests {
                 thisnode_needs_reclaim
             },
             compaction: CompactionPolicy {
-                background, wake_when_balanced, source_search, target_search, target_stride, nohandler_fail_fast, finish_block_always, isolate_ignores_boost, source_private, rescan_whole_block, contention_finish_block, skip_huge_block_early, sync_cached_unusable, free_cursor_slow, target_order_rr, capture, resched_aborts_async, skip_reset, drain_mark, fast_source_wasted, private_aligned_only, cached_migrate_overshoot, finish_on_failure, capture_before_drain, reset_free_last_frame, target_limit_min, gap, proactive, proactive_zone_weighted, proactive_backoff, works_ahead, gives_way, scan_counts_jumps, scan_counts_taken, batched_migrate, defer_cap, defer_remote_cap, stop_at_fragmented_remote, compact_memory_totals_accumulate
+                background, wake_when_balanced, source_search, target_search, target_stride, nohandler_fail_fast, finish_block_always, isolate_ignores_boost, source_private, rescan_whole_block, contention_finish_block, skip_huge_block_early, sync_cached_unusable, free_cursor_slow, target_order_rr, capture, resched_aborts_async, skip_reset, drain_mark, fast_source_wasted, fast_source_fail, private_aligned_only, cached_migrate_overshoot, finish_on_failure, capture_before_drain, reset_free_last_frame, target_limit_min, gap, proactive, proactive_zone_weighted, proactive_backoff, works_ahead, gives_way, scan_counts_jumps, scan_counts_taken, batched_migrate, defer_cap, defer_remote_cap, stop_at_fragmented_remote, compact_memory_totals_accumulate
             },
             thp: ThpPolicy {
                 defrag, defer, defer_madvise, madvised_noretry, placement, near, cow, zero_write, split_page_with_pmd, queue_full_unmap,

@@ -1,5 +1,6 @@
 //! Search of the free lists for a pageblock to empty: a pageblock with a large free block is partly empty already.
 
+use order9_frames::Idx;
 use order9_units::{Migratetype, Order, Pages, Pfn};
 
 use crate::compaction::Compaction;
@@ -66,6 +67,9 @@ pub(super) fn search_orders<T: Tracer>(
             found = search_list(phys, compaction, run, order, &mut search);
         }
     }
+    if found.is_none() && phys.policy.compaction.fast_source_fail {
+        run.fast_search_fail += 1;
+    }
     run.totals.migrate_scanned += search.visited;
     phys.frames.work_mut().locked.list_nodes_visited += search.visited;
     found
@@ -81,6 +85,47 @@ fn search_list<T: Tracer>(
     search: &mut Search,
 ) -> Option<Source> {
     phys.frames.lock_zone(run.zone);
+    let idx = if phys.policy.compaction.fast_source_fail {
+        walk_to_limit(phys, compaction, run, order, search)
+    } else {
+        walk_past_marked(phys, compaction, run, order, search)
+    }?;
+    Some(choose(phys, compaction, run, order, idx))
+}
+
+/// Ends at the limit wherever the entries lie. 5.12+.
+fn walk_to_limit<T: Tracer>(
+    phys: &mut PhysMem<T>,
+    compaction: &Compaction,
+    run: &CompactControl,
+    order: Order,
+    search: &mut Search,
+) -> Option<Idx> {
+    let list = phys.frames.zone(run.zone).list(order, Migratetype::Movable);
+    let mut entry = phys.frames.table().first(list);
+    while let Some(idx) = entry {
+        search.visited += 1;
+        if search.visited > search.limit {
+            phys.frames.table_mut().rotate_behind(list, idx);
+            return None;
+        }
+        if phys.frames.pfn(idx) < search.high && !compaction.skip.get(idx.block()) {
+            return Some(idx);
+        }
+        entry = phys.frames.table().next(list, idx);
+    }
+    None
+}
+
+/// Tests the limit only at entries above `high`, so that entries in marked pageblocks are all visited; published scan
+/// counts of 5.1 depend on it. Only the limit makes a search a failed one. 5.1 to 5.11.
+fn walk_past_marked<T: Tracer>(
+    phys: &mut PhysMem<T>,
+    compaction: &Compaction,
+    run: &mut CompactControl,
+    order: Order,
+    search: &mut Search,
+) -> Option<Idx> {
     phys.trim_skipped_entries(run.zone, order);
     let mut found = None;
     let mut skipped = JustSkipped::default();
@@ -94,20 +139,15 @@ fn search_list<T: Tracer>(
             continue;
         }
         search.visited += 1;
-        let pfn = phys.frames.pfn(idx);
-        if pfn < search.high && compaction.skip.get(idx.block()) {
-            // Linux does not charge skipped entries to the search limit; published scan counts depend on it.
+        let below = phys.frames.pfn(idx) < search.high;
+        if below && compaction.skip.get(idx.block()) {
             skipped.add(idx);
             entry = phys.frames.table().next(list, idx);
             continue;
         }
         phys.remember_skipped_entries(run.zone, order, &core::mem::take(&mut skipped));
-        if pfn < search.high {
-            phys.frames.table_mut().rotate_behind(list, idx);
-            run.fast_start = Some(run.fast_start.map_or(pfn, |start| start.min(pfn)));
-            run.fast_search_fail = 0;
-            compaction.skip.set(idx.block(), true);
-            found = Some(Source { start: pfn.align_down(Order::PAGEBLOCK), fast_found: true });
+        if below {
+            found = Some(idx);
             break;
         }
         if search.visited >= search.limit {
@@ -120,3 +160,23 @@ fn search_list<T: Tracer>(
     phys.remember_skipped_entries(run.zone, order, &skipped);
     found
 }
+
+/// Takes the pageblock of a free block as source, and marks it so that no other run does.
+fn choose<T: Tracer>(
+    phys: &mut PhysMem<T>,
+    compaction: &mut Compaction,
+    run: &mut CompactControl,
+    order: Order,
+    idx: Idx,
+) -> Source {
+    let zone = phys.frames.zone(run.zone);
+    let (list, pfn) = (zone.list(order, Migratetype::Movable), phys.frames.pfn(idx));
+    phys.frames.table_mut().rotate_behind(list, idx);
+    run.fast_start = Some(run.fast_start.map_or(pfn, |start| start.min(pfn)));
+    run.fast_search_fail = 0;
+    compaction.skip.set(idx.block(), true);
+    Source { start: pfn.align_down(Order::PAGEBLOCK), fast_found: true }
+}
+
+#[cfg(test)]
+mod tests;
