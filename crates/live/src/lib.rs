@@ -15,6 +15,7 @@ mod cgroups;
 mod clock;
 mod collapse;
 mod errno;
+mod files;
 mod job;
 mod message;
 mod phase;

@@ -13,6 +13,7 @@ use rustix::net::{RecvFlags, recv};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 
 use crate::clock::Clock;
+use crate::files::FilesDirectory;
 use crate::job::Job;
 use crate::message::{MESSAGE_MAX, Message};
 use crate::raw;
@@ -35,7 +36,10 @@ pub fn program(socket: OwnedFd, clock: &File) -> Result<u8, String> {
     let clock = Clock::of(clock).map_err(said("the clock"))?;
     let facts = read_facts(job.reserve, job.files.as_deref()).map_err(said("the machine's size"))?;
     let (workload, parameters) = job.load(&facts)?;
-    let (files, mounts) = directories(&job).map_err(said("a directory for files"))?;
+    let mounts = mounts().map_err(said("a directory for mounts"))?;
+    let on_disk = job.files.as_deref().map(FilesDirectory::create).transpose();
+    let on_disk = on_disk.map_err(said("a directory for files"))?;
+    let files = on_disk.as_ref().map_or_else(|| mounts.join("files"), |on_disk| on_disk.path().to_owned());
     let readings = Readings::open().map_err(said("counters"))?;
     let clock_price = clock.price();
     let seed = job.seed;
@@ -77,19 +81,15 @@ fn order(socket: &OwnedFd) -> io::Result<Job> {
     rmp_serde::from_slice(&bytes[..length]).map_err(io::Error::other)
 }
 
-/// The directory for files, on a tmpfs of its own where none is given, and the one for mounts. The workload sizes its files, as it does in the
-/// lab; by default a tmpfs would end them at half of memory.
-fn directories(job: &Job) -> io::Result<(PathBuf, PathBuf)> {
+/// The directory for mounts, a tmpfs of its own with a directory for files. The workload sizes its files, as it does in the lab; by default a
+/// tmpfs would end them at half of memory.
+fn mounts() -> io::Result<PathBuf> {
     let mounts = PathBuf::from(MOUNTS);
     fs::create_dir_all(&mounts)?;
     mount("tmpfs", &mounts, "tmpfs", MountFlags::empty(), Some(c"size=100%,huge=never"))
         .or_else(|_| mount("tmpfs", &mounts, "tmpfs", MountFlags::empty(), Some(c"size=100%")))?;
-    let files = match &job.files {
-        Some(directory) => directory.join(format!("order9-files-{}", std::process::id())),
-        None => mounts.join("files"),
-    };
-    fs::create_dir(&files)?;
-    Ok((files, mounts))
+    fs::create_dir(mounts.join("files"))?;
+    Ok(mounts)
 }
 
 fn remove_files(run: &Run) {

@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockFile;
+use crate::files;
 use crate::job::Job;
 use crate::message::{MESSAGE_MAX, Message, StopKind};
 use crate::readings::{Readings, kib, read_facts};
@@ -118,10 +119,13 @@ pub fn supervise(
             None => fs::write(path, value).map_err(|error| JournalError::File { path: path.into(), error })?,
         }
     }
+    // Files that another one has left would count as taken.
+    let left = job.files.as_deref().map(files::remove_left).unwrap_or_default();
     let readings = Readings::open().map_err(failed("counters"))?;
     let facts = read_facts(job.reserve, job.files.as_deref()).map_err(failed("the machine's size"))?;
     let (counters, notes) = (readings.names().to_vec(), readings.notes().to_vec());
     witness.message(Message::Started { facts, counters, notes });
+    left.into_iter().for_each(|text| witness.message(Message::Note(text)));
     let mut watch = Watch::start(job, limits, readings, command)?;
     tell_files(Nanos::ZERO, witness);
     watch.reading(witness);
@@ -130,6 +134,8 @@ pub fn supervise(
     watch.traces.finish(&watch.clock, witness);
     tell_files(watch.clock.now(), witness);
     watch.reading(witness);
+    let left = job.files.as_deref().map(|parent| files::remove_of(parent, watch.child.id())).unwrap_or_default();
+    left.into_iter().for_each(|text| witness.message(Message::Note(text)));
     Ok(outcome(stopped, ended, watch.said))
 }
 

@@ -177,3 +177,46 @@ fn a_killed_run_s_settings_come_back_at_the_next_start() {
     assert_eq!((status, setting()), (0, before.clone()));
     assert_eq!(stderr, format!("order9: {SETTING} = {before} again: left by an order9 that was killed\n"));
 }
+
+/// A directory on a disk keeps what nobody removes, and files of workloads are as large as memory.
+#[test]
+fn files_of_a_killed_program_go_with_it_or_at_the_next_start() {
+    let Some(_host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = || fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.path()).next();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_order9"));
+        command.args(["bench", "idle", "--param", "time=300s", "--files"]).arg(folder.path());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command starts");
+        wait_for("a directory for files", || files().is_some());
+        fs::write(files().expect("it is there").join("0"), "content").expect("a file");
+        child
+    };
+    let kill = |child: &Child, signal: &str| {
+        Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill is there");
+    };
+
+    let mut interrupted = start();
+    kill(&interrupted, "-INT");
+    interrupted.wait().expect("the command ends");
+    assert_eq!(files(), None, "the supervisor has ended the program");
+
+    let mut killed = start();
+    kill(&killed, "-KILL");
+    killed.wait().expect("the command ends");
+    wait_for("the end of the program", || programs() == 0);
+    assert!(files().is_some(), "nobody was left to remove them");
+    order9_line("bench idle --param time=1ms --files {}", folder.path()).success();
+    assert_eq!(files(), None);
+}
+
+#[test]
+fn experiments_that_this_host_cannot_have_are_skipped_and_told() {
+    let Some(_host) = host() else { return };
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/referee-disk.toml");
+    let ran = order9(["validate", scenario, "--case", "stutter"]);
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("SKIPPED: stutter under live-"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--files has to name a directory on a disk"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("nothing was judged: every experiment was skipped\n"), "{}", ran.stderr);
+}
