@@ -79,6 +79,8 @@ judge() {
     name=$(printf '%s' "$case" | tr -c '[:alnum:]' '-')
     place=$into/$kernel/$name
     local arguments=("$scenario" --case "$case")
+    # What a host's programs leave to others ends thpscale with its usual 8/10 of memory, and as many files.
+    [ "$kernel.$case" != host.thpscale ] || arguments+=(--param "size=$(awk '/^MemTotal:/ { print int($2 * 6 / 10 / 2 ^ 20) }' /proc/meminfo)G")
     # Some experiments may have more boots than others.
     local boots
     boots=$(compgen -G "$place/*/*/start-*/kernel.json" | wc -l)
@@ -96,7 +98,11 @@ judge() {
             arguments+=(--runs "$runs")
         fi
         arguments+=(-o "$place")
-        [ "$kernel" = host ] || arguments+=(--kernel "linux-$kernel" --deterministic)
+        if [ "$kernel" = host ]; then
+            [ "$scenario" != scenarios/referee-disk.toml ] || arguments+=(--files "$into/host")
+        else
+            arguments+=(--kernel "linux-$kernel" --deterministic)
+        fi
     fi
     [ -z "$own_prices" ] || arguments+=(--prices "$own_prices")
     local start=$SECONDS
@@ -117,7 +123,7 @@ for kernel in $kernels; do
     scenarios='scenarios/referee.toml scenarios/referee-2n.toml scenarios/referee-swap.toml scenarios/referee-disk.toml'
     if [ "$kernel" = host ]; then
         # Nodes and swap of this host are what they are.
-        scenarios=scenarios/referee.toml
+        scenarios='scenarios/referee.toml scenarios/referee-disk.toml'
     elif [ $again = no ] && ! "$order9" kernels list | grep "^linux-$kernel " | grep -Eqv 'not fetched|without modules'; then
         "$order9" kernels fetch "$kernel" || continue
     fi

@@ -181,6 +181,10 @@ pub(crate) struct ValidateArgs {
     /// The machine whose prices the lab has. [default: epyc-vm]
     #[arg(long, value_name = "MACHINE", allow_hyphen_values = true)]
     pub(crate) prices: Option<String>,
+    /// A directory on a disk of this host, for files of the workload; those of the lab lie on the disk of the machine of --prices.
+    /// [default: a tmpfs of its own, as on a machine without a disk]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "again"])]
+    pub(crate) files: Option<PathBuf>,
     /// A parameter of the workload.
     #[arg(long = "param", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub(crate) parameters: Vec<String>,
@@ -215,7 +219,8 @@ Examples:
   order9 validate thpscale --kernel ./bzImage --machine small.toml -o checked
   order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked
   order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked --more --runs 6
-  order9 validate scenarios/referee.toml --prices guest.toml --again checked";
+  order9 validate scenarios/referee.toml --prices guest.toml --again checked
+  order9 validate thpscale --files /var/tmp --prices here.toml -o here";
 
 impl ValidateArgs {
     /// Number of memories from which runs start: no more than there are runs.

@@ -20,6 +20,9 @@ pub(super) struct About {
     /// Memory that programs must leave alone, in bytes.
     #[serde(default)]
     pub(super) reserve: Bytes,
+    /// Whether files of the workloads lie on a disk of this host.
+    #[serde(default)]
+    pub(super) files_on_disk: bool,
 }
 
 impl About {

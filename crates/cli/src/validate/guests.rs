@@ -76,7 +76,8 @@ impl Referee for Guests {
             Accel::Counted => Clock::Counted,
             Accel::Tcg => Clock::Translated,
         };
-        About { kind: Kind::Guest, facts: self.facts.clone(), clock, reserve: Bytes::ZERO }
+        let facts = self.facts.clone();
+        About { kind: Kind::Guest, facts, clock, reserve: Bytes::ZERO, files_on_disk: false }
     }
 
     fn storage(&self) -> Option<&MachineSpec> {

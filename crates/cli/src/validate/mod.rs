@@ -25,7 +25,7 @@ use crate::bench::guest::{Booted, machine_of, specs, title};
 use crate::failure::Failure;
 use crate::output::{print, print_json, say};
 use crate::run::{command, named};
-use about::About;
+use about::{About, Kind};
 use grown::{Grown, kept_starts};
 use guests::{Boots, Guests};
 use kept::Kept;
@@ -87,8 +87,8 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<(), Failure> {
     if let Some(root) = &args.again {
         session.again(root)?;
     } else if args.kernels.kernels.is_empty() {
-        let mut host = ThisHost::open(args.starts())?;
-        let judged = session.judge(&mut host, None);
+        let mut host = ThisHost::open(args.starts(), args.files.clone())?;
+        let judged = session.here(&mut host);
         host.close()?;
         judged?;
     } else {
@@ -100,8 +100,9 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<(), Failure> {
 }
 
 fn asked(args: &ValidateArgs) -> Result<Vec<Asked>, Failure> {
-    let real = if args.kernels.kernels.is_empty() && args.again.is_none() { Real::Host } else { Real::Guests };
-    let plans = named(&args.what, args.case.as_deref(), args.chosen())?.live(real, &command()).map_err(usage)?;
+    // The machine of a scenario says what a guest gets, and what this host has to have.
+    let plans = named(&args.what, args.case.as_deref(), args.chosen())?;
+    let plans = plans.live(Real::Guests, &command()).map_err(usage)?;
     let asked = plans.into_iter().map(|(case, plan)| {
         let name = case.or_else(|| args.case.clone()).unwrap_or_else(|| plan.workload.name().to_owned());
         Asked { name, plan }
@@ -129,6 +130,21 @@ impl Session<'_> {
             }
         }
         machines
+    }
+
+    /// Holds the lab against the kernel of this host, in the experiments that can run here.
+    fn here(&mut self, host: &mut ThisHost) -> Result<(), Failure> {
+        for machine in self.machines() {
+            let spec = machine_of(&self.args.kernels, machine.as_deref())?;
+            let Some(lack) = spec.as_ref().and_then(|spec| host.lacks(spec)) else {
+                self.judge(host, machine.as_deref())?;
+                continue;
+            };
+            for Asked { name, .. } in self.asked.iter().filter(|asked| asked.plan.machine == machine) {
+                say(&format!("order9: SKIPPED: {name} under {}: {lack}\n", host.title()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Holds the lab against every kernel on one machine, in the experiments that ask for it.
@@ -261,7 +277,7 @@ impl Session<'_> {
             return Ok(Err(broken));
         }
         let lab_plan = in_lab::plan(self.args, &plan, &parameters, part, &start, about.starts_alike())?;
-        let machine = lab_plan.machine.with_disks_of(referee.storage());
+        let machine = storage(lab_plan.machine, &about, referee)?;
         let lab_plan = Plan { machine, reserve: about.reserve, ..lab_plan };
         let lab = in_lab::run(&lab_plan)?;
         if let Some(broken) = broken(&lab.runs) {
@@ -285,12 +301,25 @@ impl Session<'_> {
         if !self.broken.is_empty() {
             return Err(usage(format!("not judged, since a run broke off: {}", self.broken.join(", "))));
         }
+        if self.judged.is_empty() {
+            return Err(usage("nothing was judged: every experiment was skipped"));
+        }
         let (all, good) = self.judged.iter().map(Fidelity::score).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         if good == all {
             Ok(())
         } else {
             Err(Failure::Short(format!("{} of {all} quantities are outside their goals", all - good)))
         }
+    }
+}
+
+/// The machine of the lab with the disks that the kernel has: a guest's own, or the disk of this host, which is that of the prices.
+fn storage(lab: MachineSpec, about: &About, referee: &impl Referee) -> Result<MachineSpec, Failure> {
+    match about.kind {
+        Kind::Guest => Ok(lab.with_disks_of(referee.storage())),
+        Kind::Live if !about.files_on_disk => Ok(lab.with_disks_of(None)),
+        Kind::Live if lab.file_disk().is_some() => Ok(lab),
+        Kind::Live => Err(usage("--files: the machine of --prices has no disk for files")),
     }
 }
 

@@ -1,10 +1,13 @@
 //! The kernel of this host. Its runs follow each other, so that each starts from memory as the one before has left it; that memory is
 //! captured before each, and the lab starts from there.
 
+use std::path::PathBuf;
+
 use order9_lab::machines::MachineSpec;
 use order9_lab::scenario::LivePlan;
 use order9_record::Run;
 use order9_snapshot::Snapshot;
+use order9_units::Pages;
 use order9_workloads::Parameters;
 
 use super::about::{About, Clock, Kind};
@@ -17,11 +20,28 @@ use crate::source::{Wish, capture_quietly};
 pub(super) struct ThisHost {
     host: Host,
     starts: u64,
+    /// Whether files lie on a disk, and not on a tmpfs.
+    files_on_disk: bool,
 }
 
 impl ThisHost {
-    pub(super) fn open(starts: u64) -> Result<Self, Failure> {
-        Ok(Self { host: Host::open(HostOptions::default())?, starts })
+    pub(super) fn open(starts: u64, files: Option<PathBuf>) -> Result<Self, Failure> {
+        let files_on_disk = files.is_some();
+        Ok(Self { host: Host::open(HostOptions { files, ..HostOptions::default() })?, starts, files_on_disk })
+    }
+
+    /// Reason why experiments on a machine cannot run here.
+    pub(super) fn lacks(&self, machine: &MachineSpec) -> Option<&'static str> {
+        let has_swap = machine.disks.iter().any(|disk| disk.swap != Pages::ZERO);
+        if machine.nodes.len() > self.host.facts().nodes.len() {
+            Some("this host has fewer nodes")
+        } else if has_swap {
+            Some("swap of this host is none of the lab's")
+        } else if machine.file_disk().is_some() && !self.files_on_disk {
+            Some("--files has to name a directory on a disk")
+        } else {
+            None
+        }
     }
 
     /// Puts every setting back.
@@ -36,10 +56,11 @@ impl Referee for ThisHost {
     }
 
     fn about(&self) -> About {
-        About { kind: Kind::Live, facts: self.host.facts().clone(), clock: Clock::Real, reserve: self.host.reserve() }
+        let (facts, reserve) = (self.host.facts().clone(), self.host.reserve());
+        About { kind: Kind::Live, facts, clock: Clock::Real, reserve, files_on_disk: self.files_on_disk }
     }
 
-    /// Files lie on a tmpfs of their own.
+    /// The lab's disk is that of the prices.
     fn storage(&self) -> Option<&MachineSpec> {
         None
     }
