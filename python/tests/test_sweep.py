@@ -71,7 +71,9 @@ def test_cells_and_results_can_be_sent(plan: o9.Plan) -> None:
 
 def test_a_cell_of_another_order9_is_refused(plan: o9.Plan) -> None:
     cell = plan.cells()[0]
-    foreign = o9.Cell.from_json(cell.json().replace('"seed":1', '"seed":2'), cell.memory)
+    changed = cell.json().replace('"settings":[[', '"settings":[["vm.swappiness","1"],[', 1)
+    assert changed != cell.json()
+    foreign = o9.Cell.from_json(changed, cell.memory)
     with pytest.raises(o9.SweepError, match="cell"):
         foreign.run()
 

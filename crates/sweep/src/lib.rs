@@ -34,7 +34,7 @@ mod until;
 mod verify;
 
 pub use axes::Axes;
-pub use cell::{Cell, ENGINE};
+pub use cell::{Cell, ENGINE, PointInputs};
 pub use course::Course;
 pub use error::{PlanFileError, Problem, SweepError};
 pub use folder::{Folder, Kept};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use order9_lab::{Plan as Experiment, Settings, asked};
-use order9_record::Digest;
+use order9_record::{Digest, Inputs};
 use order9_units::Bytes;
 use order9_workloads::Value;
 
 use crate::axes::Axes;
-use crate::cell::Cell;
+use crate::cell::{Cell, PointInputs};
 use crate::named::{self, Namer};
 use crate::run::{self, Done};
 
@@ -58,10 +58,17 @@ impl Point {
         named::cell(self.name, seed)
     }
 
+    /// Everything that decides its cells, as a value that can be sent elsewhere.
+    #[must_use]
+    pub fn inputs(&self) -> PointInputs {
+        let inputs = Inputs { seeds: Vec::new(), ..asked(&self.experiment(0)) };
+        PointInputs { name: self.name, axes: self.axes.clone(), inputs }
+    }
+
     /// The cell with this seed, as a value that can be sent elsewhere.
     #[must_use]
     pub fn cell(&self, seed: u64) -> Cell {
-        Cell { name: self.cell_name(seed), axes: self.axes.clone(), seed, inputs: asked(&self.experiment(seed)) }
+        Cell { point: Arc::new(self.inputs()), seed }
     }
 
     /// Runs the cell with this seed in this thread.

@@ -1,31 +1,60 @@
 //! [`PyCell`] and [`PyDone`]: one run as a value, and what came of it. Both can be pickled, so that any engine of Python can send them.
 
+use std::sync::Arc;
+
 use order9_host::available_memory;
-use order9_sweep::{Axes, Cell, Done, Point, Statistic};
+use order9_sweep::{Axes, Cell, Done, Point, PointInputs, Statistic};
 use order9_units::Bytes;
 use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::errors::{OrRaise as _, SweepError, raised};
 use crate::waiting::unhurried;
 
+/// Parts of cells that all of a point share.
+pub(crate) struct Shared {
+    inputs: Arc<PointInputs>,
+    needs: Bytes,
+    /// The inputs as JSON. Pickles hold a string once, however many of their cells have it.
+    text: PyOnceLock<Py<PyString>>,
+}
+
+impl Shared {
+    pub(crate) fn of(point: &Point) -> Arc<Self> {
+        Arc::new(Self { inputs: Arc::new(point.inputs()), needs: point.needs(), text: PyOnceLock::new() })
+    }
+
+    pub(crate) fn is_of(&self, point: &Point) -> bool {
+        self.inputs.name == point.name()
+    }
+
+    fn text<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
+        self.text.get_or_init(py, || PyString::new(py, &json(&*self.inputs)).unbind()).bind(py).clone()
+    }
+}
+
 /// Everything that decides one run, as a value that can be sent elsewhere.
 #[pyclass(frozen, module = "order9", name = "Cell")]
 pub(crate) struct PyCell {
-    cell: Cell,
-    needs: Bytes,
+    shared: Arc<Shared>,
+    seed: u64,
 }
 
 impl PyCell {
-    pub(crate) fn of(point: &Point, seed: u64) -> Self {
-        Self { cell: point.cell(seed), needs: point.needs() }
+    pub(crate) fn new(shared: &Arc<Shared>, seed: u64) -> Self {
+        Self { shared: Arc::clone(shared), seed }
     }
 
-    pub(crate) const fn cell(&self) -> &Cell {
-        &self.cell
+    pub(crate) fn cell(&self) -> Cell {
+        Cell { point: Arc::clone(&self.shared.inputs), seed: self.seed }
     }
+}
+
+fn json(of: &impl serde::Serialize) -> String {
+    serde_json::to_string(of).expect("texts and finite numbers can be written as JSON")
 }
 
 #[pymethods]
@@ -33,19 +62,27 @@ impl PyCell {
     /// The cell that `json()` has described.
     #[staticmethod]
     fn from_json(text: &str, memory: u64) -> PyResult<Self> {
-        let cell = serde_json::from_str(text)
-            .map_err(|error| raised::<SweepError>(&format!("this is no cell of order9: {error}")))?;
-        Ok(Self { cell, needs: Bytes::new(memory) })
+        let Cell { point, seed } = serde_json::from_str(text).map_err(no_cell)?;
+        let shared = Shared { inputs: point, needs: Bytes::new(memory), text: PyOnceLock::new() };
+        Ok(Self { shared: Arc::new(shared), seed })
+    }
+
+    /// The cell with a seed of the point that a text describes, as pickles have it.
+    #[staticmethod]
+    fn of_point(text: &str, seed: u64, memory: u64) -> PyResult<Self> {
+        let inputs = serde_json::from_str(text).map_err(no_cell)?;
+        let shared = Shared { inputs: Arc::new(inputs), needs: Bytes::new(memory), text: PyOnceLock::new() };
+        Ok(Self { shared: Arc::new(shared), seed })
     }
 
     /// The cell as JSON.
     fn json(&self) -> String {
-        serde_json::to_string(&self.cell).expect("texts and finite numbers can be written as JSON")
+        json(&self.cell())
     }
 
     /// Runs the cell in this process. However its run ends, there is a result.
     pub(crate) fn run(&self, py: Python<'_>) -> PyResult<PyDone> {
-        let cell = self.cell.clone();
+        let cell = self.cell();
         let done = unhurried(py, move || cell.run(available_memory()))?;
         Ok(PyDone(done.or_raise::<SweepError>()?))
     }
@@ -53,38 +90,35 @@ impl PyCell {
     /// The digest of everything that decides what it gives.
     #[getter]
     fn name(&self) -> String {
-        self.cell.name.to_string()
+        self.cell().name().to_string()
     }
 
     /// Value of the cell on each axis.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        labels(py, &self.cell.axes)
+        labels(py, &self.shared.inputs.axes)
     }
 
     /// Seed of the run.
     #[getter]
     fn seed(&self) -> u64 {
-        self.cell.seed
+        self.seed
     }
 
     /// Memory of the host that its run takes, in bytes.
     #[getter]
     fn memory(&self) -> u64 {
-        self.needs.get()
+        self.shared.needs.get()
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let this = slf.get();
-        let arguments = PyTuple::new(
-            slf.py(),
-            [this.json().into_bound_py_any(slf.py())?, this.memory().into_bound_py_any(slf.py())?],
-        )?;
-        Ok((slf.get_type().getattr("from_json")?, arguments))
+        let (this, py) = (slf.get(), slf.py());
+        let arguments = (this.shared.text(py), this.seed, this.memory()).into_pyobject(py)?;
+        Ok((slf.get_type().getattr("of_point")?, arguments))
     }
 
     fn __eq__(&self, other: &Self) -> bool {
-        self.cell.name == other.cell.name
+        self.cell().name() == other.cell().name()
     }
 
     fn __hash__(&self) -> u64 {
@@ -92,15 +126,19 @@ impl PyCell {
     }
 
     fn __repr__(&self) -> String {
-        format!("<cell {}: {}>", self.cell.name, said(&self.cell.axes, self.cell.seed))
+        format!("<cell {}: {}>", self.name(), said(&self.shared.inputs.axes, self.seed))
     }
+}
+
+fn no_cell(error: serde_json::Error) -> PyErr {
+    raised::<SweepError>(&format!("this is no cell of order9: {error}"))
 }
 
 /// Runs cells in this process, one after the other. All of them have one thread: each new one would have memory of its own in the C
 /// library, which keeps what a cell has freed.
 #[pyfunction]
 pub(crate) fn run_cells(py: Python<'_>, cells: Vec<PyRef<'_, PyCell>>) -> PyResult<Vec<PyDone>> {
-    let cells: Vec<Cell> = cells.iter().map(|cell| cell.cell.clone()).collect();
+    let cells: Vec<Cell> = cells.iter().map(|cell| cell.cell()).collect();
     let done =
         unhurried(py, move || cells.iter().map(|cell| cell.run(available_memory())).collect::<Result<Vec<_>, _>>())?;
     Ok(done.or_raise::<SweepError>()?.into_iter().map(PyDone).collect())
@@ -121,7 +159,7 @@ impl PyDone {
 
     /// The result as JSON.
     fn json(&self) -> String {
-        serde_json::to_string(&self.0).expect("texts and finite numbers can be written as JSON")
+        json(&self.0)
     }
 
     /// Name of the cell.

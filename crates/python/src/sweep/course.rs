@@ -1,11 +1,12 @@
 //! [`PyCourse`]: which cell runs next, for engines that run cells elsewhere.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
-use order9_sweep::{Course, Folder, Progress, SweepError as Refusal};
+use order9_sweep::{Course, Folder, Point, Progress, SweepError as Refusal};
 use pyo3::prelude::*;
 
-use super::cell::{PyCell, PyDone};
+use super::cell::{PyCell, PyDone, Shared};
 use super::folder::PyFolder;
 use super::plan::PyPlan;
 use crate::errors::{OrRaise as _, SweepError};
@@ -15,6 +16,8 @@ use crate::errors::{OrRaise as _, SweepError};
 pub(crate) struct PyCourse {
     course: Mutex<Course>,
     folder: Py<PyFolder>,
+    /// Parts of cells of the point that gave the last one.
+    last: Mutex<Option<Arc<Shared>>>,
 }
 
 /// Nobody hears of single cells.
@@ -26,13 +29,21 @@ impl PyCourse {
     fn course(&self) -> MutexGuard<'_, Course> {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn shared(&self, point: &Point) -> Arc<Shared> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(shared) if shared.is_of(point) => Arc::clone(shared),
+            _ => Arc::clone(last.insert(Shared::of(point))),
+        }
+    }
 }
 
 #[pymethods]
 impl PyCourse {
     #[new]
     fn new(plan: &PyPlan, folder: Py<PyFolder>) -> Self {
-        Self { course: Mutex::new(Course::new(&plan.0, plan.0.points())), folder }
+        Self { course: Mutex::new(Course::new(&plan.0, plan.0.points())), folder, last: Mutex::default() }
     }
 
     /// The next cell to run; None where nothing can run until a cell ends. Cells that the folder has are passed over.
@@ -43,7 +54,7 @@ impl PyCourse {
             return Ok(None);
         }
         let (point, seed) = course.take();
-        Ok(Some(PyCell::of(&point, seed)))
+        Ok(Some(PyCell::new(&self.shared(&point), seed)))
     }
 
     /// Keeps results of cells, and asks for more cells where the stop rule does. A result that comes twice changes nothing.
@@ -70,5 +81,9 @@ impl PyCourse {
 }
 
 fn keep(folder: &Folder, done: &[&PyDone]) -> Result<(), Refusal> {
-    done.iter().try_for_each(|done| folder.keep(&done.0))
+    // A cell is kept for good once its file system says so; waiting for several at once takes no longer than for one.
+    thread::scope(|scope| {
+        let kept: Vec<_> = done.iter().map(|done| scope.spawn(|| folder.keep(&done.0))).collect();
+        kept.into_iter().try_for_each(|kept| kept.join().expect("keeping a cell does not panic"))
+    })
 }

@@ -47,7 +47,7 @@ impl PyFolder {
 
     /// Result of a cell; None where the cell has not ended.
     fn get(&self, cell: &PyCell) -> PyResult<Option<PyDone>> {
-        Ok(self.folder()?.get(cell.cell().name).or_raise::<SweepError>()?.map(PyDone))
+        Ok(self.folder()?.get(cell.cell().name()).or_raise::<SweepError>()?.map(PyDone))
     }
 
     /// Keeps the result of a cell: for good when this returns.

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::cell::{PyCell, PyDone, label};
+use super::cell::{PyCell, PyDone, Shared, label};
 use crate::convert::word;
 use crate::errors::{OrRaise as _, SweepError};
 
@@ -76,7 +76,8 @@ impl PyPlan {
         let points = self.0.points_at(wanted).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         let of = |point: &Point| {
             let seeds = seeds.clone().unwrap_or_else(|| self.0.seeds(point).least());
-            seeds.into_iter().map(|seed| PyCell::of(point, seed)).collect::<Vec<_>>()
+            let shared = Shared::of(point);
+            seeds.into_iter().map(|seed| PyCell::new(&shared, seed)).collect::<Vec<_>>()
         };
         Ok(points.into_iter().flat_map(of).collect())
     }
@@ -86,7 +87,11 @@ impl PyPlan {
         let done: Vec<Done> = done.iter().map(|done| done.0.clone()).collect();
         let has_run = |point: &&Point| done.iter().any(|done| done.cell == point.cell_name(done.seed));
         let points = self.0.points().iter().filter(has_run);
-        points.flat_map(|point| self.0.further(point, &done).into_iter().map(|seed| PyCell::of(point, seed))).collect()
+        let further = |point: &Point| {
+            let shared = Shared::of(point);
+            self.0.further(point, &done).into_iter().map(|seed| PyCell::new(&shared, seed)).collect::<Vec<_>>()
+        };
+        points.flat_map(further).collect()
     }
 
     fn __repr__(&self) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 
 use order9_sweep::{Cell, HostTimes, Seeds, Shard, SweepError};
 
@@ -29,15 +30,19 @@ fn a_description_that_was_changed_does_not_run() {
     let plan = Place::new().plan(SMALL).unwrap();
     let cell = plan.cells().next().unwrap();
     let changed = [
-        Cell { seed: 7, ..cell.clone() },
-        Cell { axes: order9_sweep::Axes { policy: "mine".to_owned(), ..cell.axes.clone() }, ..cell.clone() },
         {
-            let mut cell = cell.clone();
-            cell.inputs.settings.push(("vm.swappiness".to_owned(), "1".to_owned()));
-            cell
+            let mut point = (*cell.point).clone();
+            point.axes.policy = "mine".to_owned();
+            point
+        },
+        {
+            let mut point = (*cell.point).clone();
+            point.inputs.settings.push(("vm.swappiness".to_owned(), "1".to_owned()));
+            point
         },
     ];
-    for cell in changed {
+    for point in changed {
+        let cell = Cell { point: Arc::new(point), seed: cell.seed };
         assert!(matches!(cell.run(AVAILABLE), Err(SweepError::OtherCell { .. })));
     }
 }
@@ -45,7 +50,7 @@ fn a_description_that_was_changed_does_not_run() {
 #[test]
 fn a_name_changes_with_what_decides_and_with_nothing_else() {
     let place = Place::new();
-    let names = |text: &str| place.plan(text).unwrap().cells().map(|cell| cell.name).collect::<Vec<_>>();
+    let names = |text: &str| place.plan(text).unwrap().cells().map(|cell| cell.name()).collect::<Vec<_>>();
     let before = names(SMALL);
     assert_eq!(before.iter().collect::<BTreeSet<_>>().len(), 8, "all differ");
     assert_eq!(names(&format!("# a remark\n{SMALL}")), before);
