@@ -220,7 +220,7 @@ Examples:
   order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked
   order9 validate scenarios/referee.toml --kernel linux-6.12 --deterministic --prices guest.toml -o checked --more --runs 6
   order9 validate scenarios/referee.toml --prices guest.toml --again checked
-  order9 validate thpscale --files /var/tmp --prices here.toml -o here";
+  order9 validate thpscale --param size=4G --files /var/tmp --prices here.toml -o here";
 
 impl ValidateArgs {
     /// Number of memories from which runs start: no more than there are runs.
