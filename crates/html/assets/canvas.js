@@ -231,7 +231,8 @@ class MapCanvas {
   }
 
   pointer(event) {
-    if (!this.shown) return;
+    // Between a map and its first drawing there are no places yet.
+    if (!this.shown || !this.width) return;
     const { offsetX: x, offsetY: y } = event;
     if (this.dragged && event.buttons) {
       this.view.move(x - this.dragged[0], y - this.dragged[1]);

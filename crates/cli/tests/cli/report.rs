@@ -55,7 +55,13 @@ fn read_all(browser: &mut Browser, theme: &str) {
         "[0, 1].map((at) => document.querySelectorAll('.timeline .readout')[at].textContent.split('\\u2003')[0])";
     let times = browser.value(times);
     assert_eq!(times[0], times[1], "cursors are linked");
-    // The map: the slider moves on in time, and the pointer reads a pageblock.
+    // The map: the slider moves on in time, and the pointer reads a pageblock. A pointer that moves over a map which is not drawn
+    // yet reads nothing.
+    browser.value(
+        "new MutationObserver((changes) => changes.filter(({ target }) => target.matches('.maps canvas')).forEach(\
+         ({ target }) => target.dispatchEvent(new PointerEvent('pointermove', { clientX: 200, clientY: 200 }))))\
+         .observe(document.body, { subtree: true, attributeFilter: ['aria-label'] })",
+    );
     browser.point(".maps canvas", 0.5, 0.5);
     browser.until("document.querySelector('.maps .clock').textContent !== ''");
     let before = browser.text("document.querySelector('.maplegend').textContent");
