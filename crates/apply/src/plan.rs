@@ -1,6 +1,6 @@
 //! Plans: wishes that this kernel takes, with what is there before, and the files that would keep them.
 
-use order9_journal::current;
+use order9_journal::{companions, current, excluded};
 use order9_procfs::sysctl::Setting;
 
 use crate::check::check;
@@ -25,29 +25,6 @@ pub struct Plan {
     pub(crate) files: Vec<Written>,
 }
 
-/// Settings of which the kernel makes one 0 where the other is written: the way back to a 0 is to write the other one.
-const EXCLUSIVE: [(&str, &str); 3] = [
-    ("vm.dirty_bytes", "vm.dirty_ratio"),
-    ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
-    ("vm.overcommit_kbytes", "vm.overcommit_ratio"),
-];
-
-/// The setting that may change where `name` is written: khugepaged, which starts with any size of huge page, wants memory kept free.
-fn follower(name: &str) -> Option<&'static str> {
-    let is_of_size = name.starts_with("thp/hugepages-") && name.ends_with("/enabled");
-    (name == "thp/enabled" || is_of_size).then_some("vm.min_free_kbytes")
-}
-
-/// The setting that excludes the one called `name`.
-pub(crate) fn exclusive(name: &str) -> Option<&'static str> {
-    let other = |&(one, other): &(&'static str, &'static str)| match name {
-        name if name == one => Some(other),
-        name if name == other => Some(one),
-        _ => None,
-    };
-    EXCLUSIVE.iter().find_map(other)
-}
-
 /// Checks `wishes`, and says what they would change; `kinds` are ways to keep them, `records` what was applied before.
 ///
 /// # Errors
@@ -63,14 +40,15 @@ pub fn plan(root: &Root, wishes: &[Wish], kinds: &[Kind], records: &[Record]) ->
         if settings.iter().any(|other| other.path == path) {
             return Err(refused(Refusal::Twice(name)));
         }
-        if let Some(other) = exclusive(&name).filter(|other| settings.iter().any(|setting| setting.name == *other)) {
-            return Err(refused(Refusal::Exclusive(name, other.to_owned())));
+        let excludes = |other: &&Change| excluded(&path).is_some_and(|path| path == other.path);
+        if let Some(other) = settings.iter().find(excludes) {
+            return Err(refused(Refusal::Exclusive(name, other.name.clone())));
         }
         let before = check(root, &wish.target, &wish.value).map_err(refused)?;
         settings.push(Change { name, path, before, wanted: Some(wish.value.clone()), after: None });
     }
     let kept: Vec<Kept> = wishes.iter().map(|wish| Kept::new(&wish.target, &wish.value)).collect();
-    let companions = companions(root, &settings);
+    let companions = along(root, &settings);
     let forms = persist::forms(root, kinds, &kept, records)?;
     let files = forms.iter().filter_map(|form| place(root, form, records).transpose()).collect::<Result<_, _>>()?;
     Ok(Plan { settings, companions, kinds: kinds.to_vec(), forms, files })
@@ -92,17 +70,17 @@ fn place(root: &Root, form: &Form, records: &[Record]) -> Result<Option<Written>
 }
 
 /// Settings that may change with `settings` and are none of them.
-fn companions(root: &Root, settings: &[Change]) -> Vec<Change> {
-    let is_asked = |name: &str| settings.iter().any(|setting| setting.name == name);
-    let names = settings.iter().flat_map(|setting| exclusive(&setting.name).into_iter().chain(follower(&setting.name)));
-    let companion = |name: &str| {
-        let setting = Setting::find(name).expect("companions are settings");
+fn along(root: &Root, settings: &[Change]) -> Vec<Change> {
+    let is_asked = |path: &str| settings.iter().any(|setting| setting.path == path);
+    let companion = |path: &str| {
+        let setting = Setting::find(path).expect("companions are settings");
         // A file that is not there, or not to be read, is none that could change.
-        let text = root.read(setting.path).ok()?;
-        let (name, path, before) = (name.to_owned(), setting.path.to_owned(), current(&text).to_owned());
+        let text = root.read(path).ok()?;
+        let (name, path, before) = (setting.name.to_owned(), path.to_owned(), current(&text).to_owned());
         Some(Change { name, path, before, wanted: None, after: None })
     };
-    names.filter(|name| !is_asked(name)).filter_map(companion).collect()
+    let paths = settings.iter().flat_map(|setting| companions(&setting.path));
+    paths.filter(|path| !is_asked(path)).filter_map(companion).collect()
 }
 
 #[cfg(test)]

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use order9_journal::current;
+use order9_journal::{current, excluded};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::ApplyError;
 use crate::ledger::Ledger;
-use crate::plan::exclusive;
 use crate::record::{Change, Record, Written};
 use crate::root::Root;
 
@@ -177,6 +176,6 @@ impl UndoneRecord {
 
 /// Whether the setting becomes 0 again when the other one is written that excludes it. Kernels refuse the 0 itself.
 fn is_left_to_other(change: &Change, record: &Record) -> bool {
-    let other = exclusive(&change.name).and_then(|other| record.changes().find(|change| change.name == other));
+    let other = excluded(&change.path).and_then(|other| record.changes().find(|change| change.path == other));
     change.before == "0" && other.is_some_and(|other| other.before != "0")
 }

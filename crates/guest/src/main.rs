@@ -7,6 +7,7 @@
 mod calibration;
 mod console;
 mod cpu_lists;
+mod kills;
 mod maps;
 mod mounts;
 mod port;
@@ -32,6 +33,11 @@ fn main() -> ExitCode {
         && word == calibration::CALIBRATION
     {
         return calibration::main(rounds);
+    }
+    if let [_, word] = arguments.as_slice()
+        && word == kills::RUN
+    {
+        return kills::main();
     }
     if let Err(error) = mounts::mount_all().map_err(|error| error.to_string()).and_then(|()| work::serve()) {
         say(&format!("the guest ends: {error}"));

@@ -12,7 +12,7 @@ use order9_live::{
 
 use crate::console::say;
 use crate::maps::Lists;
-use crate::{calibration, maps, port, storage};
+use crate::{calibration, kills, maps, port, storage};
 
 /// Argument with which this file is a program.
 pub(crate) const PROGRAM: &str = "program";
@@ -41,6 +41,7 @@ pub(crate) fn serve() -> Result<(), String> {
                 sent.map_err(|error| error.to_string())?;
             }
             ToGuest::Calibrate(rounds) => tell(&mut port, &FromGuest::Calibrated(calibration::measure(rounds)))?,
+            ToGuest::Kill(job, times) => tell(&mut port, &FromGuest::Killed(kills::kill(&job, times)))?,
             ToGuest::Run(job) => {
                 let mut answers = Answers { port: &mut port, waiting: Vec::new() };
                 std::thread::sleep(pause_of_phase(job.seed));

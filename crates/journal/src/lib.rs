@@ -2,8 +2,10 @@
 //! whatever happens to whoever changed them.
 //!
 //! A directory holds `lock`, which one instance holds locked ([`Lock`]), and `undo`, a line for each setting in the order of the
-//! changes ([`Journal`]). Never knows what a setting means.
+//! changes ([`Journal`]). Of what settings mean, only those are known that the kernel changes along with others ([`companions`]).
 #![forbid(unsafe_code)]
+
+mod companions;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,6 +13,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+
+pub use companions::{companions, excluded};
 
 /// Directory of the lock and of the journal on a host.
 pub const DIRECTORY: &str = "/run/order9";
@@ -96,21 +100,24 @@ impl Journal {
     /// # Errors
     /// Where the setting cannot be read or does not take the value.
     pub fn set(&self, path: &str, value: &str) -> Result<(), JournalError> {
-        let setting = Path::new(path);
-        Self::note(&self.undo, setting).map_err(of_file(setting))?;
-        fs::write(setting, value).map_err(of_file(setting))
+        let written = Self::note(&self.undo, path).and_then(|()| fs::write(path, value));
+        written.map_err(of_file(Path::new(path)))
     }
 
-    /// Writes what a setting is now to the journal at `undo`, before somebody changes the setting.
+    /// Writes what a setting is now to the journal at `undo`, before somebody changes the setting, behind its [`companions`]: they are
+    /// put back after it.
     ///
     /// # Errors
     /// Where the setting cannot be read, or the journal not be written.
-    pub fn note(undo: &Path, setting: &Path) -> io::Result<()> {
+    pub fn note(undo: &Path, setting: &str) -> io::Result<()> {
         let text = fs::read_to_string(setting)?;
-        let line = format!("{}\t{}\n", setting.display(), current(&text));
+        let line = |path: &str, text: &str| format!("{path}\t{}\n", current(text));
+        // A companion that is not there, or not to be read, is none that could change.
+        let along = companions(setting).filter_map(|path| Some(line(path, &fs::read_to_string(path).ok()?)));
+        let lines = along.collect::<String>() + &line(setting, &text);
         let mut file = OpenOptions::new().append(true).create(true).open(undo)?;
         let length = file.metadata()?.len();
-        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        let written = file.write_all(lines.as_bytes()).and_then(|()| file.sync_data());
         if written.is_err() {
             // What is there of the line must not become the begin of the next.
             file.set_len(length)?;
@@ -129,17 +136,27 @@ impl Journal {
             Err(error) => return Err(of_file(&self.undo)(error)),
         };
         let mut undone = Undone::default();
-        let mut left = Vec::new();
+        let mut refused = Vec::new();
         // A line that was not written to its end belongs to a change that was not made.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         for line in whole.lines().rev() {
             let Some((path, value)) = line.split_once('\t') else { continue };
+            // What was put back before may have put this one back; some values can be had in no other way.
+            if is(path, value) {
+                continue;
+            }
             match fs::write(path, value) {
                 Ok(()) => undone.restored.push((path.to_owned(), value.to_owned())),
-                Err(error) => {
-                    undone.failed.push((path.to_owned(), error.to_string()));
-                    left.push(format!("{line}\n"));
-                }
+                Err(error) => refused.push((line, path, value, error)),
+            }
+        }
+        let mut left = Vec::new();
+        for (line, path, value, error) in refused {
+            if is(path, value) {
+                undone.restored.push((path.to_owned(), value.to_owned()));
+            } else {
+                undone.failed.push((path.to_owned(), error.to_string()));
+                left.push(format!("{line}\n"));
             }
         }
         left.reverse();
@@ -166,6 +183,11 @@ pub fn exclusive(path: &Path) -> io::Result<Option<File>> {
     let no_link = OFlags::NOFOLLOW.bits() as i32;
     let lock = OpenOptions::new().write(true).create(true).truncate(false).custom_flags(no_link).open(path)?;
     Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(lock))
+}
+
+/// Whether the setting at `path` has this value.
+fn is(path: &str, value: &str) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| current(&text) == value)
 }
 
 /// The value of a setting whose file says `text`: the chosen word where the file lists all.

@@ -17,6 +17,7 @@ mod collapse;
 mod errno;
 mod files;
 mod job;
+mod kills;
 mod message;
 mod phase;
 mod program;
@@ -34,6 +35,7 @@ mod wire;
 
 pub use collapse::{Collapser, own_cpu_time};
 pub use job::{Job, WireValue};
+pub use kills::{Kills, settings_of_memory};
 pub use message::{Facts, Message, Sample, StopKind, Traced, Unit};
 pub use order9_journal::{DIRECTORY as JOURNAL_DIRECTORY, Journal, JournalError, Undone};
 pub use phase::pause_of_phase;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use order9_calibrate::Direct;
 
 use crate::job::Job;
+use crate::kills::Kills;
 use crate::message::{Facts, Message};
 use crate::storage::Storage;
 use crate::supervisor::Supervised;
@@ -26,6 +27,8 @@ pub enum ToGuest {
     Facts,
     /// Run a job.
     Run(Job),
+    /// Run a job as a host does, whose settings come back, and kill the run so many times.
+    Kill(Job, u32),
     /// Send the state of memory under this name.
     Map(String),
     /// Measure prices, in so many rounds.
@@ -66,6 +69,8 @@ pub enum FromGuest {
     },
     /// Rounds of measurements, or why there are none.
     Calibrated(Result<Vec<Direct>, String>),
+    /// Findings of kills, or why there were none.
+    Killed(Result<Kills, String>),
     /// The run has ended so, or did not start.
     Ended(Result<Supervised, String>),
 }

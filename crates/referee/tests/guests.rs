@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use order9_live::{Job, Storage, WireValue};
+use order9_live::{Job, Kills, Storage, WireValue};
 use order9_record::{Outcome, Run};
 use order9_referee::guest::{Accel, Guest, GuestError, GuestSpec, NodeShape, Shape, find_init};
 use order9_referee::kernels::Kernels;
@@ -110,6 +110,37 @@ fn a_guest_runs_a_workload_and_a_panic_and_silence_are_outcomes() {
     let ran = run(&job("idle", &[("time", WireValue::Time(600_000_000_000))]), Duration::from_secs(5));
     let message = stopped(&ran);
     assert!(message.starts_with("the guest said nothing for 5 s"), "{message}");
+}
+
+/// Whoever runs the tests need not be root: the guest's settings are changed, not the host's.
+#[test]
+fn settings_of_a_guest_are_as_before_after_a_hundred_kills_at_any_moment() {
+    let Some(spec) = spec(None) else { return };
+    let mut guest = Guest::boot(&spec, Some(Accel::Tcg)).expect("the kernel boots");
+    guest.allow_silence(Duration::from_secs(600));
+    let thp = "/sys/kernel/mm/transparent_hugepage";
+    let settings = [
+        ("/proc/sys/vm/compaction_proactiveness".to_owned(), "37".to_owned()),
+        ("/proc/sys/vm/extfrag_threshold".to_owned(), "437".to_owned()),
+        // The kernel changes others along with these: vm.dirty_ratio, and vm.min_free_kbytes.
+        ("/proc/sys/vm/dirty_bytes".to_owned(), (64 << 20).to_string()),
+        (format!("{thp}/enabled"), "never".to_owned()),
+        (format!("{thp}/defrag"), "defer".to_owned()),
+        (format!("{thp}/khugepaged/max_ptes_none"), "7".to_owned()),
+    ];
+    let idle = job("idle", &[("time", WireValue::Time(1_000_000))]);
+    // The program itself changes vm.nr_hugepages.
+    let parameters = [("size", WireValue::Bytes(4 << 20)), ("driver", WireValue::Word("nr_hugepages".to_owned()))];
+    let hugealloc = job("hugealloc", &parameters);
+    for (job, times) in [(idle, 90), (hugealloc, 10)] {
+        let job = Job { settings: settings.clone().into(), ..job };
+        let kills = guest.kill_runs(&job, times).expect("the guest lives");
+        assert_eq!(kills.failed, Vec::<String>::new());
+        // Moments before, among and after the changes are all among them.
+        assert!(kills.changed > times / 8 && kills.journals >= kills.changed && kills.journals < times, "{kills:?}");
+        let Kills { journals, changed, .. } = kills;
+        println!("{times} kills: {journals} left a journal, {changed} a setting that was not as before");
+    }
 }
 
 #[test]

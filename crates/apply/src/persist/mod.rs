@@ -7,11 +7,11 @@ mod systemd;
 mod tmpfiles_d;
 mod tuned;
 
+use order9_journal::excluded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ApplyError;
-use crate::plan::exclusive;
 use crate::record::Record;
 use crate::releases::Release;
 use crate::root::Root;
@@ -166,7 +166,7 @@ fn with_earlier(kind: Kind, kept: &[Kept], records: &[Record]) -> Vec<Kept> {
         Some(Kept::new(&target, change.wanted.as_deref()?))
     });
     for kept in earlier.chain(kept.iter().cloned()) {
-        held.retain(|other| other.path() != kept.path() && Some(other.name()) != exclusive(kept.name()));
+        held.retain(|other| other.path() != kept.path() && Some(other.path()) != excluded(kept.path()));
         held.push(kept);
     }
     held

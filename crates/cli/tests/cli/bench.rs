@@ -8,6 +8,8 @@ use std::sync::MutexGuard;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use order9_live::settings_of_memory;
+
 use crate::schemas::hold;
 use crate::support::{Ran, host_alone, order9, order9_line};
 
@@ -161,6 +163,17 @@ fn an_interrupted_run_puts_its_settings_back() {
     let message = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!((output.status.code(), setting(), Path::new(UNDO).exists()), (Some(2), before, false), "{message}");
     assert!(message.contains("interrupted"), "{message}");
+}
+
+#[test]
+fn settings_that_the_kernel_changes_along_come_back() {
+    let Some(_host) = host() else { return };
+    let before = settings_of_memory();
+    let set = "--set vm.dirty_bytes=67108864 --set vm.overcommit_ratio=60 --set thp/enabled=never";
+    let ran = order9_line(&format!("bench idle --param time=1ms {set}"), Path::new(""));
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!(settings_of_memory(), before);
+    assert!(!Path::new(UNDO).exists());
 }
 
 #[test]

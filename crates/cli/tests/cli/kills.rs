@@ -1,35 +1,24 @@
 //! Kills at any moment: every setting is as before once order9 has started again.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use order9_live::settings_of_memory;
+
 use crate::bench::{UNDO, host, programs, wait_for};
 use crate::support::order9_line;
 
-/// Kills, each at a moment of its own.
-const KILLS: u64 = 100;
+/// Kills, each at a moment of its own. A hundred take place in a guest, where nobody has to be root.
+const KILLS: u64 = 25;
 /// Settings that hurt nobody, with two values each, one of which the host does not have.
 const SETTINGS: [(&str, [&str; 2]); 3] = [
     ("vm.compaction_proactiveness", ["37", "38"]),
     ("vm.extfrag_threshold", ["437", "438"]),
     ("vm.page-cluster", ["2", "4"]),
 ];
-
-/// All settings of memory that can be read, by path.
-fn settings() -> BTreeMap<PathBuf, String> {
-    let folders =
-        ["/proc/sys/vm", "/sys/kernel/mm/transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/khugepaged"];
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    let read = |entry: fs::DirEntry| Some((entry.path(), fs::read_to_string(entry.path()).ok()?));
-    // Counts of what khugepaged has done.
-    let counts = ["full_scans", "pages_collapsed"];
-    let is_setting = |path: &Path| !counts.iter().any(|count| path.ends_with(count));
-    entries.filter_map(read).filter(|(path, _)| is_setting(path)).collect()
-}
 
 /// A run that changes every setting and puts all back, as long as it is let.
 fn command() -> Command {
@@ -51,13 +40,13 @@ pub(crate) fn next(state: &mut u64) -> u64 {
 }
 
 #[test]
-fn settings_are_as_before_after_a_hundred_kills_at_any_moment() {
+fn settings_are_as_before_after_kills_at_any_moment() {
     let Some(_host) = host() else { return };
-    let before = settings();
+    let before = settings_of_memory();
     let begin = Instant::now();
     assert!(command().status().expect("the command starts").success());
     let whole = begin.elapsed().as_micros() as u64;
-    assert_eq!(settings(), before);
+    assert_eq!(settings_of_memory(), before);
     let (mut state, mut changed, mut journals) = (20_261_125, 0, 0);
     for kill in 0..KILLS {
         let moment = Duration::from_micros(next(&mut state) % (whole * 11 / 10));
@@ -67,14 +56,14 @@ fn settings_are_as_before_after_a_hundred_kills_at_any_moment() {
         let _ = child.kill();
         child.wait().expect("it ends");
         wait_for("the end of the program", || programs() == 0);
-        changed += u64::from(settings() != before);
+        changed += u64::from(settings_of_memory() != before);
         journals += u64::from(Path::new(UNDO).exists());
         let ran = order9_line("bench idle --param time=1ms", Path::new(""));
         assert_eq!(ran.status, 0, "kill {kill} after {moment:?}: {}", ran.stderr);
-        assert_eq!(settings(), before, "kill {kill} after {moment:?}");
+        assert_eq!(settings_of_memory(), before, "kill {kill} after {moment:?}");
         assert!(!Path::new(UNDO).exists(), "kill {kill} after {moment:?}");
     }
     // Moments before, among and after the changes are all among them.
-    assert!(changed > 10 && journals >= changed && journals < KILLS, "{changed} {journals}");
+    assert!(changed > 3 && journals >= changed && journals < KILLS, "{changed} {journals}");
     println!("{KILLS} kills: {journals} left a journal, {changed} settings that were not as before; all were put back");
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
 
 use order9_journal::Journal;
 use order9_units::{Bytes, NodeId};
@@ -54,7 +53,7 @@ impl Administration for Thread {
             PoolFile::NrHugepagesMempolicy => "/proc/sys/vm/nr_hugepages_mempolicy",
         };
         if let Some(journal) = &self.process.run.job.journal {
-            Journal::note(journal, Path::new(NR_HUGEPAGES)).map_err(|error| refused("write", error))?;
+            Journal::note(journal, NR_HUGEPAGES).map_err(|error| refused("write", error))?;
         }
         written(path, &count.to_string())?;
         let text = fs::read_to_string(path).map_err(|error| refused("read", error))?;
