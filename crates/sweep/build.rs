@@ -14,6 +14,7 @@ const DECIDES: &[&str] = &[
     "crates/import/src",
     "crates/lab/src",
     "crates/machine/src",
+    "crates/measures/src",
     "crates/mm/src",
     "crates/policy/src",
     "crates/procfs/src",

@@ -5,7 +5,7 @@
     python python/benches/ray_schedule.py [SECONDS_OF_A_CELL ...]
 
 Runs a sweep by the lab's own threads and by Ray, both with two at a time, and compares the time that passes with the CPU time
-of its cells. Then simulates the schedule of larger clusters: one process hands out batches and keeps results, one at a time,
+of its cells. The two take turns: a virtual machine can be half as fast again from one minute to the next. Then simulates the schedule of larger clusters: one process hands out batches and keeps results, one at a time,
 with the times for that measured here; workers run cells of a length that varies as it did here.
 """
 
@@ -28,13 +28,15 @@ PLAN = """
 workload = "hugealloc"
 machine = "desktop-8g"
 policies = ["linux-6.1", "linux-6.18", "order9"]
-seeds = 20
+seeds = 8
 [parameters]
 size = "4G"
 [axes.settings]
 vm.compaction_proactiveness = [0, 60]
 """
 
+#: Turns of threads and Ray.
+ROUNDS = 5
 #: Workers of the simulated clusters.
 CLUSTERS = [2, 16, 64, 256, 1000]
 #: Cells for each worker of a simulated cluster, in seconds of work.
@@ -111,25 +113,29 @@ def simulated(workers: int, cell: float, spread: list[float], per_batch: float, 
 def main() -> None:
     plan = o9.Plan.parse(PLAN)
     cells = len(plan.cells())
-    swept(o9.Plan.parse(PLAN.replace("seeds = 20", "seeds = 1")), "local")
-    took_local, done = swept(plan, "local")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     watch = Watch()
     _ray._submit = watch.around("submit", _ray._submit)
     _ray._take_in = watch.around("take in", _ray._take_in)
     _ray._Batches.next = watch.around("next", _ray._Batches.next)  # type: ignore[method-assign]
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    took_ray, of_ray = swept(plan, "ray")
+    for backend in ("local", "ray"):
+        swept(o9.Plan.parse(PLAN.replace("seeds = 8", "seeds = 1")), backend)
+    watch.times.clear()
+    turns = [(swept(plan, "local"), swept(plan, "ray")) for _ in range(ROUNDS)]
     ray.shutdown()
-    cpu = sum(cell.cpu_ns for cell in done) / 1e9
-    print(f"{cells} cells, {cpu:.1f} s of CPU; two at a time: ideal {cpu / 2:.1f} s")
-    for name, took, of in (("threads", took_local, done), ("Ray", took_ray, of_ray)):
-        own = sum(cell.cpu_ns for cell in of) / 1e9
-        print(f"  {name:8} {took:6.1f} s, {own / 2 / took:.0%} of ideal for its cells ({own:.1f} s of CPU)")
-    print(f"  Ray against threads: {took_local / took_ray:.0%}")
+    print(f"{cells} cells, two at a time, {ROUNDS} turns")
+    for name, of in (("threads", [local for local, _ in turns]), ("Ray", [other for _, other in turns])):
+        shares = [sum(cell.cpu_ns for cell in done) / 2e9 / took for took, done in of]
+        seconds = ", ".join(f"{took:.1f}" for took, _ in of)
+        print(f"  {name:8} {statistics.median(shares):.0%} of ideal for its cells; {seconds} s")
+    ratios = [local / other for (local, _), (other, _) in turns]
+    print(f"  Ray against threads: {statistics.median(ratios):.0%} ({', '.join(f'{ratio:.0%}' for ratio in ratios)})")
+    took_ray = sum(took for _, (took, _) in turns)
+    of_ray = [cell for _, (_, done) in turns for cell in done]
 
     batches = len(watch.times["submit"])
     per_batch = (sum(watch.times["submit"]) + sum(watch.times["next"])) / batches
-    per_cell = sum(watch.times["take in"]) / cells
+    per_cell = sum(watch.times["take in"]) / len(of_ray)
     worker = max(0.0, (took_ray - sum(cell.elapsed_ns for cell in of_ray) / 1e9 / 2) * 2 / batches)
     print(
         f"this process: {1e3 * per_batch:.2f} ms for a batch, {1e3 * per_cell:.2f} ms for a cell;"

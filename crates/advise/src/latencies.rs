@@ -1,7 +1,8 @@
 //! Latencies of faults of all runs together, as percentiles by nearest rank.
 
+use order9_measures::percentile;
 use order9_record::Run;
-use order9_report::stats::{Direction, Samples};
+use order9_report::stats::Samples;
 use order9_units::Nanos;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,11 +36,6 @@ impl Latencies {
             max_ns: at(100),
         })
     }
-}
-
-/// The value that `percent` percent of the samples do not exceed, by nearest rank.
-pub(crate) fn percentile(samples: &Samples, percent: usize) -> f64 {
-    samples.ranked(Direction::LowerIsBetter, (samples.count() * percent).div_ceil(100))
 }
 
 #[cfg(test)]

@@ -9,11 +9,9 @@
 
 pub mod advice;
 pub mod ask;
-mod counted;
 mod demand;
 pub mod guard;
 mod latencies;
-mod measures;
 mod trial;
 pub mod tune;
 pub mod what_if;

@@ -26,6 +26,7 @@ mod folder;
 mod guard;
 mod info;
 mod inspect;
+mod interrupt;
 mod kernels;
 mod machines;
 mod man;

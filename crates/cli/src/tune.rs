@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use order9_advise::tune::{Progress, Tune, Tuning};
+use order9_advise::tune::{Cells, Progress, Tune, Tuning};
+use order9_host::available_memory;
 use order9_report::picture::{png, svg};
+use order9_sweep::Making;
 
 use crate::args::TuneArgs;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::interrupt::interruption;
 use crate::output::{print, print_json};
 use crate::trial::{demand, jobs, refused, trial};
 use crate::waiting::Waiting;
@@ -27,7 +30,12 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
     args.output.as_deref().map(Folder::new).transpose().map(drop)?;
     let trial = trial(&args.trial, args.snapshot.as_deref())?;
     let plan = tune.plan(&trial).map_err(refused)?;
-    let tuning = tune.search(&trial, &plan, jobs(&plan)?, &Shown::default()).map_err(refused)?;
+    // Without a cache, cells are kept as long as the search goes on.
+    let own = tempfile::tempdir()?;
+    let folder = order9_sweep::Folder::open(own.path(), args.cache.as_deref()).map_err(refused)?;
+    let stop = interruption()?;
+    let making = Making { jobs: jobs(&plan)?, available: available_memory(), stop: &stop };
+    let tuning = tune.search(&trial, &plan, Cells { folder: &folder, making }, &Shown::default()).map_err(refused)?;
     args.output.as_deref().map(|place| write(&tuning, Folder::new(place)?)).transpose()?;
     let told = args.output.as_deref().map(|place| told(place, &tuning)).unwrap_or_default();
     if args.json { print_json(&tuning) } else { print(&(tuning.to_text() + &told)) }

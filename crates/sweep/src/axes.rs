@@ -2,8 +2,11 @@
 
 use std::cmp::Ordering;
 
+use order9_lab::{Plan as Experiment, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::space::{memory_label, value};
 
 /// Labels of a cell. Parameters and settings are those that the plan names, in its order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +29,19 @@ pub struct Axes {
 pub(crate) const FIXED: [&str; 4] = ["workload", "policy", "machine", "memory"];
 
 impl Axes {
+    /// Labels of an experiment under its first policy, with these settings.
+    pub(crate) fn of(experiment: &Experiment, settings: &Settings) -> Self {
+        let Experiment { workload, chosen, policies, machine, memory, .. } = experiment;
+        Self {
+            workload: workload.name().to_owned(),
+            policy: policies[0].name.clone(),
+            machine: machine.name.clone(),
+            memory: memory_label(memory),
+            parameters: chosen.iter().map(|(key, chosen)| ((*key).to_owned(), value(chosen))).collect(),
+            settings: settings.clone(),
+        }
+    }
+
     /// Every axis with its label, those that every sweep has first.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let fixed = [&self.workload, &self.policy, &self.machine, &self.memory].map(String::as_str);

@@ -55,6 +55,22 @@ impl Course {
         course
     }
 
+    /// The course of single cells, for whoever decides by himself which ones he needs.
+    #[must_use]
+    pub fn of(cells: impl IntoIterator<Item = (Point, u64)>) -> Self {
+        let (points, seeds): (Vec<Point>, Vec<u64>) = cells.into_iter().unzip();
+        let (states, running) = (vec![State::default(); points.len()], HashMap::new());
+        let (ready, counts) = (VecDeque::new(), Swept::default());
+        let mut course = Self { points, until: None, states, ready, running, counts, total: 0 };
+        seeds.into_iter().enumerate().for_each(|(at, seed)| course.ask(at, vec![seed]));
+        course
+    }
+
+    /// Points of its cells.
+    pub(crate) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
     /// The next cell to run, by its point and its seed; `None` where nothing can run until a cell ends. Cells that `folder` has count
     /// as ended on the way.
     ///

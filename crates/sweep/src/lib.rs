@@ -39,7 +39,7 @@ pub use course::Course;
 pub use error::{PlanFileError, Problem, SweepError};
 pub use folder::{Folder, Kept};
 pub use keys::{KEYS, Key};
-pub use making::{Ended, Making, Progress, Swept, sweep};
+pub use making::{Ended, Making, Progress, Swept, follow, sweep};
 pub use measures::{Measure, Statistic};
 pub use merge::merge;
 pub use outlook::{Estimate, Outlook, Probe, outlook};

@@ -75,11 +75,23 @@ pub fn sweep(
     making: Making<'_>,
     progress: &dyn Progress,
 ) -> Result<Swept, SweepError> {
-    if let Some(point) = points.iter().find(|point| point.needs() > making.available) {
+    follow(Course::new(plan, points), folder, making, progress)
+}
+
+/// Runs the cells of a course that `folder` does not have, as [`sweep`] does.
+///
+/// # Errors
+/// A cell that this host has no memory for, a file system that refuses. Cells that have ended are kept whatever happens.
+pub fn follow(
+    mut course: Course,
+    folder: &Folder,
+    making: Making<'_>,
+    progress: &dyn Progress,
+) -> Result<Swept, SweepError> {
+    if let Some(point) = course.points().iter().find(|point| point.needs() > making.available) {
         let (machine, needs) = (point.axes().machine.clone(), point.needs());
         return Err(SweepError::Memory { machine, needs, available: making.available });
     }
-    let mut course = Course::new(plan, points);
     let (sender, receiver) = mpsc::channel();
     let (mut running, mut memory) = (0, Bytes::ZERO);
     while !making.stop.load(Ordering::Relaxed) {

@@ -1,5 +1,6 @@
-//! Measurements of a cell as a list of figures: statistics of samples, durations, and counts of events.
+//! Measurements of a cell as a list of figures: statistics of samples, durations, counts of events, and measures of the whole run.
 
+use order9_measures::{Unit as WholeUnit, named};
 use order9_record::{Run, Unit};
 use order9_report::stats::{Convention, Direction, Generation, Percent, Samples, Statistic as Row};
 use order9_units::CounterKind;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A figure of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measure {
-    /// Operation of the workload, `user`, `system` or `elapsed`, or the name of a counter.
+    /// Operation of the workload, `user`, `system` or `elapsed`, the name of a counter, or a word of `order9 tune --goal`.
     pub operation: String,
     /// Statistic over the samples of the cell; a counter has its growth.
     pub statistic: Statistic,
@@ -39,12 +40,14 @@ pub enum Statistic {
     Total,
     /// Growth of a counter of events over the whole run.
     Growth,
+    /// A measure of the whole run that goals and limits of a search name.
+    Run,
 }
 
 impl Statistic {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Count, Self::Mean, Self::P50, Self::P95, Self::P99, Self::Max, Self::Total, Self::Growth];
+    pub const ALL: [Self; 9] =
+        [Self::Count, Self::Mean, Self::P50, Self::P95, Self::P99, Self::Max, Self::Total, Self::Growth, Self::Run];
     /// Statistics of samples, which tell something of an operation.
     pub const OF_SAMPLES: [Self; 5] = [Self::Mean, Self::P50, Self::P95, Self::P99, Self::Max];
 
@@ -60,11 +63,13 @@ impl Statistic {
             Self::Max => "max",
             Self::Total => "total",
             Self::Growth => "growth",
+            Self::Run => "run",
         }
     }
 }
 
-/// All figures of a run, in order of operations as the run has them, then durations, then counters.
+/// All figures of a run, in order of operations as the run has them, then durations, then counters, then measures of the whole run;
+/// these only where it came to its end.
 pub(crate) fn measures(run: &Run) -> Vec<Measure> {
     let mut measures = Vec::new();
     for operation in &run.operations {
@@ -100,6 +105,9 @@ pub(crate) fn measures(run: &Run) -> Vec<Measure> {
         unit: Unit::Nanos.name().to_owned(),
     }));
     measures.extend(counters(run));
+    if run.outcome.message().is_none() {
+        measures.extend(whole(run));
+    }
     measures
 }
 
@@ -118,6 +126,25 @@ fn counters(run: &Run) -> impl Iterator<Item = Measure> {
             statistic: Statistic::Growth,
             value: run.growth(&counter.name)? as f64,
             unit: meaning.strip_prefix("event of ").unwrap_or(&meaning).to_owned(),
+        })
+    })
+}
+
+/// Measures that goals and limits name.
+fn whole(run: &Run) -> impl Iterator<Item = Measure> {
+    named().filter_map(|measure| {
+        let unit = match measure.unit {
+            WholeUnit::Percent => Unit::Percent.name(),
+            WholeUnit::Nanoseconds => Unit::Nanos.name(),
+            WholeUnit::Events => Unit::Count.name(),
+            WholeUnit::Pages => "pages",
+            WholeUnit::HugePages => "huge pages",
+        };
+        Some(Measure {
+            operation: measure.word.to_owned(),
+            statistic: Statistic::Run,
+            value: (measure.read)(run)?,
+            unit: unit.to_owned(),
         })
     })
 }

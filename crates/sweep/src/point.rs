@@ -40,6 +40,15 @@ impl Point {
         point
     }
 
+    /// The point of an experiment under its first policy, with `settings` behind its own. Seeds, and a guard of the policy, are not
+    /// part of it.
+    #[must_use]
+    pub fn of(experiment: &Arc<Experiment>, settings: impl IntoIterator<Item = (String, String)>) -> Self {
+        let settings: Settings = experiment.settings.iter().cloned().chain(settings).collect();
+        let axes = Axes::of(experiment, &settings);
+        Self::new(&mut Namer::default(), experiment, 0, (experiment.chosen.clone(), settings), axes)
+    }
+
     /// The digest of everything that decides its cells, but for their seeds.
     #[must_use]
     pub const fn name(&self) -> Digest {

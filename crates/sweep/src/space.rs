@@ -238,7 +238,7 @@ fn label(name: &str) -> String {
     if is_file { path.file_stem().unwrap_or_default().to_string_lossy().into_owned() } else { name.to_owned() }
 }
 
-fn memory_label(memory: &Start) -> String {
+pub(crate) fn memory_label(memory: &Start) -> String {
     match memory {
         Start::Empty => "empty".to_owned(),
         Start::Synthetic(_) => "synthetic".to_owned(),
@@ -247,7 +247,7 @@ fn memory_label(memory: &Start) -> String {
 }
 
 /// A value as a label: amounts of memory in bytes, times in nanoseconds.
-fn value(value: &Value) -> String {
+pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::Time(time) => time.get().to_string(),
         Value::Counts(counts) => counts.iter().map(u64::to_string).collect::<Vec<_>>().join(","),

@@ -2,15 +2,14 @@
 //!
 //! Key types: [`Costs`] (of one run), [`Case`] (of all runs of a remedy). The terms and their sources: docs/advise.md.
 
+use order9_measures::counted::{compaction_stalls, growth, moved, over, reclaim_stalls, swapped};
+use order9_measures::{at_end, huge_share};
 use order9_record::Run;
 use order9_report::stats::Estimate;
 use order9_units::{Bytes, Nanos, Pages};
 use order9_workloads::BEFOREHAND;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::counted::{compaction_stalls, growth, moved, over, reclaim_stalls, swapped};
-use crate::measures::{at_end, huge_share};
 
 /// Phase in which `map-and-write` gets its memory.
 const WRITE: &str = "write";

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use order9_lab::Plan;
+use order9_measures::counted::{self, growth, over};
 use order9_record::{Experiment, Run};
 use order9_report::stats::Estimate;
 use order9_snapshot::inspection::Inspection;
@@ -13,7 +14,6 @@ use serde::Serialize;
 use super::Ask;
 use super::course::Course;
 use super::start::Start;
-use crate::counted::{self, growth, over};
 use crate::latencies::Latencies;
 use crate::trial::prices;
 

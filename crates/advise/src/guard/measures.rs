@@ -1,13 +1,12 @@
 //! Measures of a run in which somebody compacts: huge pages that are ready, and their price.
 
+use order9_measures::counted::{compaction_stalls, growth, moved, over};
+use order9_measures::huge_share;
 use order9_record::Run;
 use order9_report::stats::Estimate;
 use order9_units::Nanos;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::counted::{compaction_stalls, growth, moved, over};
-use crate::measures::huge_share;
 
 /// Measures of all runs of one way to compact.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

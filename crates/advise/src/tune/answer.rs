@@ -1,6 +1,7 @@
 //! The answer of a search: everything that was tried, and the verdict.
 
 use order9_lab::Plan;
+use order9_measures::{Measure, Unit, named};
 use order9_report::stats::{Direction, Estimate};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use super::sensitivity::{Sensitivity, sensitivities};
 use super::space::Choice;
 use super::trials::{AS_ASKED, Trials};
 use super::verdict;
-use crate::measures::{self, Measure, Unit};
 use crate::trial::{Trial, prices};
 
 /// Settings that were searched for a goal.
@@ -136,7 +136,7 @@ impl Tried {
         let marks = aim.marks(trials, choice, AS_ASKED);
         let demands = 0..trials.plans.len();
         let everywhere = demands.clone().all(|demand| trials.estimate(choice, demand, aim.goal.measure).is_some());
-        let measured = measures::named().map(|measure| Measured {
+        let measured = named().map(|measure| Measured {
             measure: measure.word,
             values: demands.clone().map(|demand| trials.estimate(choice, demand, measure)).collect(),
         });

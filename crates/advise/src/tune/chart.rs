@@ -1,12 +1,12 @@
 //! The trade-off as a picture: the goal over each price.
 
+use order9_measures::Unit;
 use order9_report::picture::Picture;
 use order9_report::plot::{Pane, Quantity, Scatter, Spot, Unit as Axis};
 use order9_units::PAGE_SIZE;
 
 use super::answer::{Bound, Tried, Tuning};
 use super::front::ranks;
-use crate::measures::Unit;
 
 /// Groups of spots, in the order of the legend.
 const GROUPS: [&str; 4] = ["tried", "trade-off", "now", "found"];

@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use order9_lab::scenario::length_of_time;
+use order9_measures::{Measure, Unit, find};
 use order9_report::stats::Direction;
 use order9_units::{Bytes, Pages};
 
-use crate::measures::{self, Measure, Unit};
 use crate::what_if::number;
 
 /// A measure that is to reach a value, or to be as good as it can be.
@@ -31,9 +31,9 @@ impl FromStr for Goal {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
-            None => Ok(Self { measure: measures::find(text)?, reach: None }),
+            None => Ok(Self { measure: find(text)?, reach: None }),
             Some((word, value)) => {
-                let measure = measures::find(word)?;
+                let measure = find(word)?;
                 Ok(Self { measure, reach: Some(parse(measure.unit, value)?) })
             }
         }
@@ -45,7 +45,7 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (word, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as p99=1ms or kcompactd=5%")?;
-        let measure = measures::find(word)?;
+        let measure = find(word)?;
         Ok(Self { measure, bound: parse(measure.unit, value)? })
     }
 }

@@ -21,16 +21,15 @@ mod text;
 mod trials;
 mod verdict;
 
-use std::num::NonZeroUsize;
-
 use order9_lab::scenario::Problem;
 use order9_lab::{Plan, PlanError};
+use order9_sweep::SweepError;
 
 pub use answer::{Bound, Change, Measured, Tried, Tuning, Variant};
 pub use choose::Outcome;
 pub use goal::{Goal, Limit};
 pub use sensitivity::{Effect, Sensitivity};
-pub use trials::Progress;
+pub use trials::{Cells, Progress};
 
 use crate::demand::Demand;
 use crate::trial::{AdviseError, Trial};
@@ -89,6 +88,12 @@ pub enum TuneError {
     /// A setting whose value today cannot be read.
     #[error("--setting {0}: it keeps no value, so there is nothing to search")]
     Unreadable(&'static str),
+    /// A cell that could not run, or not be kept.
+    #[error(transparent)]
+    Cells(#[from] SweepError),
+    /// End of a search that somebody has interrupted.
+    #[error("interrupted; runs that have ended are kept where --cache names a folder")]
+    Interrupted,
     /// A measure that the demand does not have.
     #[error("{option} {word}: {demand} measures nothing of the kind{why}")]
     NotMeasured {
@@ -129,7 +134,7 @@ impl Tune {
         Ok(self.today().plan(trial)?)
     }
 
-    /// Searches, on so many cores. `plan` is that of [`Self::plan`].
+    /// Searches. `plan` is that of [`Self::plan`]; runs, but for those with the settings of today, are cells.
     ///
     /// # Errors
     /// A setting or value that the kernel refuses, a measure that the demand does not have, a run that could not start.
@@ -137,19 +142,19 @@ impl Tune {
         &self,
         trial: &Trial,
         plan: &Plan,
-        jobs: NonZeroUsize,
+        cells: Cells<'_>,
         progress: &dyn Progress,
     ) -> Result<Tuning, TuneError> {
         let look = FirstLook::new(progress);
         progress.part("today's settings", plan.cells().count(), 0);
-        let experiment = order9_lab::run(plan, jobs, &look)?;
+        let experiment = order9_lab::run(plan, cells.making.jobs, &look)?;
         let (today, policy) = (look.into_today(), &plan.policies[0]);
         let space = match self.settings.as_slice() {
             [] => Space::usual(policy, &today, trial.memory()),
             asked => Space::asked(asked, policy, &today)?,
         };
         let (plans, demands): (Vec<Plan>, Vec<String>) = demands(plan, &experiment.inputs).into_iter().unzip();
-        let mut trials = Trials::new(plans, space, jobs, progress);
+        let mut trials = Trials::new(plans, space, cells, progress);
         trials.keep_today(&experiment);
         let aim = Aim::new(self.goal, self.limits.clone());
         self.check_measured(&trials, &aim)?;

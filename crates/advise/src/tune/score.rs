@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
+use order9_measures::{Measure, find};
 use order9_report::stats::{Difference, Direction};
 
 use super::goal::{Goal, Limit};
 use super::space::Choice;
 use super::trials::{AS_ASKED, Trials};
-use crate::measures::{self, Measure};
 use crate::what_if::{Verdict, judge};
 
 /// Goal, limits, and prices that are weighed against the goal.
@@ -37,7 +37,7 @@ pub(super) struct Marks {
 impl Aim {
     pub(super) fn new(goal: Goal, limits: Vec<Limit>) -> Self {
         let limited = limits.iter().map(|limit| limit.measure);
-        let usual = USUAL.iter().filter_map(|word| measures::find(word).ok());
+        let usual = USUAL.iter().filter_map(|word| find(word).ok());
         let prices: Vec<_> = if limits.is_empty() { usual.collect() } else { limited.collect() };
         let prices = prices.into_iter().filter(|price| price.word != goal.measure.word).collect();
         Self { goal, limits, prices }

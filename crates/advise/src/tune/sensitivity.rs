@@ -1,5 +1,6 @@
 //! Effects of single settings on the goal and on the limit that matters most.
 
+use order9_measures::Measure;
 use order9_report::stats::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +8,6 @@ use serde::Serialize;
 use super::score::{Aim, compared};
 use super::space::Choice;
 use super::trials::{AS_ASKED, Trials};
-use crate::measures::Measure;
 use crate::what_if::Verdict;
 
 /// Effect of one setting on the goal and on a price.

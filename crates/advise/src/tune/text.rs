@@ -1,5 +1,6 @@
 //! An answer as text: the verdict, the trade-off, the effect of each setting.
 
+use order9_measures::Unit;
 use order9_report::number::{count_of, grouped};
 use order9_report::table::{Table, wrap};
 use order9_report::terminal::ColourDepth;
@@ -7,7 +8,6 @@ use order9_report::terminal::ColourDepth;
 use super::answer::{Bound, Tried, Tuning};
 use super::choose::Outcome;
 use super::sensitivity::{Effect, Sensitivity};
-use crate::measures::Unit;
 use crate::what_if::{number, text::shown};
 
 /// Columns of the text.

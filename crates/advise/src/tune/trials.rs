@@ -1,19 +1,20 @@
 //! Combinations tried in the lab, and their measurements.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use order9_import::value_shown;
 use order9_lab::{Cell, Observer, Plan};
 use order9_machine::Tick;
+use order9_measures::{Measure, named};
 use order9_procfs::sysctl::{self, Access, SETTINGS};
-use order9_record::{Experiment, Inputs, Run};
+use order9_record::{Digest, Experiment, Inputs, Run};
 use order9_report::stats::Estimate;
+use order9_sweep::{Course, Done, Ended, Folder, Making, Point, Statistic, follow};
 
 use super::TuneError;
 use super::space::{Choice, Space, Today};
-use crate::measures::{self, Measure};
 
 /// Hears how a search goes on.
 pub trait Progress: Sync {
@@ -33,18 +34,28 @@ pub(super) const AS_ASKED: usize = 0;
 /// All runs that were made. Each combination has runs of the first seeds, under some variants of the demand.
 pub(super) struct Trials<'a> {
     /// An experiment with the settings of today, for each variant of the demand.
-    pub(super) plans: Vec<Plan>,
+    pub(super) plans: Vec<Arc<Plan>>,
     pub(super) space: Space,
-    jobs: NonZeroUsize,
+    cells: Cells<'a>,
     progress: &'a dyn Progress,
     runs: BTreeMap<(usize, Choice), Vec<Values>>,
     /// Runs that did not come to their end, a sentence each.
     pub(super) failures: Vec<String>,
 }
 
+/// Place and means of runs: each is a cell of a sweep, which does not run again where it has run before.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'a> {
+    /// Cells that are there already, and place of the others.
+    pub folder: &'a Folder,
+    /// Cells at the same time, and their memory.
+    pub making: Making<'a>,
+}
+
 impl<'a> Trials<'a> {
-    pub(super) fn new(plans: Vec<Plan>, space: Space, jobs: NonZeroUsize, progress: &'a dyn Progress) -> Self {
-        Self { plans, space, jobs, progress, runs: BTreeMap::new(), failures: Vec::new() }
+    pub(super) fn new(plans: Vec<Plan>, space: Space, cells: Cells<'a>, progress: &'a dyn Progress) -> Self {
+        let plans = plans.into_iter().map(Arc::new).collect();
+        Self { plans, space, cells, progress, runs: BTreeMap::new(), failures: Vec::new() }
     }
 
     /// Number of runs.
@@ -64,10 +75,26 @@ impl<'a> Trials<'a> {
         if runs > 0 {
             self.progress.part(part.name, runs, part.later);
         }
+        let mut course = Vec::new();
+        let mut asked = Vec::new();
         for ((demand, done), choices) in groups {
-            let plan = self.plan(demand, done..part.seeds, &choices);
-            let experiment = order9_lab::run(&plan, self.jobs, &Counting(self.progress))?;
-            self.keep(demand, &plan, &choices, &experiment);
+            let plan = &self.plans[demand];
+            for choice in choices {
+                let changes = self.space.changes(&choice).into_iter();
+                let point = Point::of(plan, changes.map(|(name, value)| (name.to_owned(), value.to_owned())));
+                for &seed in &plan.seeds[done..part.seeds] {
+                    asked.push((demand, choice.clone(), point.cell_name(seed)));
+                    course.push((point.clone(), seed));
+                }
+            }
+        }
+        let ended = Counting { progress: self.progress, ended: RefCell::default() };
+        follow(Course::of(course), self.cells.folder, self.cells.making, &ended)?;
+        let ended = ended.ended.into_inner();
+        for (demand, choice, cell) in asked {
+            // Whoever interrupts a search lets no part of it end.
+            let done = ended.get(&cell).ok_or(TuneError::Interrupted)?;
+            self.keep(demand, choice, done);
         }
         Ok(())
     }
@@ -75,8 +102,29 @@ impl<'a> Trials<'a> {
     /// Takes runs that were made otherwise, of the settings of today under the demand as it was asked for.
     pub(super) fn keep_today(&mut self, experiment: &Experiment) {
         let today = self.space.today();
-        let plan = self.plans[AS_ASKED].clone();
-        self.keep(AS_ASKED, &plan, &[today], experiment);
+        for run in &experiment.runs {
+            let values = match run.outcome.message() {
+                None => values(run),
+                Some(message) => self.failed(&today, run.seed, message),
+            };
+            self.runs.entry((AS_ASKED, today.clone())).or_default().push(values);
+        }
+    }
+
+    /// Takes a cell of a combination.
+    fn keep(&mut self, demand: usize, choice: Choice, done: &Done) {
+        let values = match done.message.as_str() {
+            "" => values_of(done),
+            message => self.failed(&choice, done.seed, message),
+        };
+        self.runs.entry((demand, choice)).or_default().push(values);
+    }
+
+    /// Notes a run that did not come to its end, and measured nothing.
+    fn failed(&mut self, choice: &Choice, seed: u64, message: &str) -> Values {
+        let changes = words(&self.space.changes(choice));
+        self.failures.push(format!("with {changes}, seed {seed}: {message}"));
+        Values::new()
     }
 
     /// Combinations that miss runs, by the demand and the number of runs that they have.
@@ -93,38 +141,6 @@ impl<'a> Trials<'a> {
         }
         groups.retain(|_, choices| !choices.is_empty());
         groups
-    }
-
-    /// The experiment that runs these combinations, each as a policy of its own.
-    fn plan(&self, demand: usize, seeds: std::ops::Range<usize>, choices: &[Choice]) -> Plan {
-        let base = &self.plans[demand];
-        let mut plan = Plan { policies: Vec::new(), seeds: base.seeds[seeds].to_vec(), ..base.clone() };
-        for (nth, choice) in choices.iter().enumerate() {
-            let mut policy = base.policies[0].clone();
-            policy.name = format!("{} {nth}", policy.name);
-            let changes = self.space.changes(choice);
-            let settings = changes.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            plan.own_settings.insert(policy.name.clone(), settings);
-            plan.policies.push(policy);
-        }
-        plan
-    }
-
-    fn keep(&mut self, demand: usize, plan: &Plan, choices: &[Choice], experiment: &Experiment) {
-        for (policy, choice) in plan.policies.iter().zip(choices) {
-            let of_policy = experiment.runs.iter().filter(|run| run.policy == policy.name);
-            for run in of_policy {
-                let values = match run.outcome.message() {
-                    None => values(run),
-                    Some(message) => {
-                        let changes = words(&self.space.changes(choice));
-                        self.failures.push(format!("with {changes}, seed {}: {message}", run.seed));
-                        Values::new()
-                    }
-                };
-                self.runs.entry((demand, choice.clone())).or_default().push(values);
-            }
-        }
     }
 
     /// The measure of a combination under a demand; nothing where some run did not measure it.
@@ -156,7 +172,13 @@ pub(super) struct Part {
 }
 
 fn values(run: &Run) -> Values {
-    measures::named().filter_map(|measure| Some((measure.word, (measure.read)(run)?))).collect()
+    named().filter_map(|measure| Some((measure.word, (measure.read)(run)?))).collect()
+}
+
+/// Measured values of a cell.
+fn values_of(done: &Done) -> Values {
+    let value = |word| done.values(word, Statistic::Run).next().map(|measure| measure.value);
+    named().filter_map(|measure| Some((measure.word, value(measure.word)?))).collect()
 }
 
 /// Changes in words.
@@ -165,12 +187,16 @@ pub(super) fn words(changes: &[(&str, &str)]) -> String {
     if words.is_empty() { "today's settings".to_owned() } else { words.join(" ") }
 }
 
-/// Counts runs.
-struct Counting<'a>(&'a dyn Progress);
+/// Counts runs, and keeps what came of them.
+struct Counting<'a> {
+    progress: &'a dyn Progress,
+    ended: RefCell<HashMap<Digest, Done>>,
+}
 
-impl Observer for Counting<'_> {
-    fn ended(&self, _cell: Cell, _run: &Run, _inputs: &Inputs) {
-        self.0.ended();
+impl order9_sweep::Progress for Counting<'_> {
+    fn ended(&self, ended: Ended<'_>) {
+        self.ended.borrow_mut().insert(ended.done.cell, ended.done.clone());
+        self.progress.ended();
     }
 }
 

@@ -7,16 +7,16 @@ pub(crate) mod text;
 use std::num::NonZeroUsize;
 
 use order9_lab::{Nobody, Plan};
+use order9_measures::{ALL, Measure};
 use order9_record::{Experiment, Run};
 use order9_report::stats::{Difference, Direction, Estimate, Finding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::measures::Unit;
+pub use order9_measures::Unit;
 pub use text::number;
 
 use crate::demand::Demand;
-use crate::measures;
 use crate::trial::{AdviseError, Trial, prices};
 
 /// Settings to try beside those of the host.
@@ -116,7 +116,7 @@ impl WhatIf {
             .iter()
             .map(|policy| experiment.runs.iter().filter(|run| run.policy == policy.name).collect())
             .collect();
-        let rows: Vec<Row> = measures::ALL.iter().filter_map(|measure| Row::of(measure, &columns)).collect();
+        let rows: Vec<Row> = ALL.iter().filter_map(|measure| Row::of(measure, &columns)).collect();
         let ended = |run: &Run| Some(format!("{}, seed {}: {}", run.policy, run.seed, run.outcome.message()?));
         Comparison {
             sentences: (0..self.cases.len()).map(|case| text::sentence(&rows, case, &self.cases)).collect(),
@@ -137,7 +137,7 @@ impl WhatIf {
 
 impl Row {
     /// The measure in all columns; nothing where it is 0 or missing in all of them.
-    fn of(measure: &measures::Measure, columns: &[Vec<&Run>]) -> Option<Self> {
+    fn of(measure: &Measure, columns: &[Vec<&Run>]) -> Option<Self> {
         let estimate = |runs: &Vec<&Run>| Estimate::new(runs.iter().filter_map(|run| (measure.read)(run)));
         let mut values = columns.iter().map(estimate).collect::<Vec<_>>().into_iter();
         let says =

@@ -163,6 +163,10 @@ pub(crate) struct TuneArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) trial: TrialArgs,
+    /// Folder of cells, as of `order9 sweep`: runs that are there are not made again, and others are kept there. A search that was
+    /// interrupted goes on.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
     /// Write the settings that were found (best.toml), everything (tune.json) and a picture (front.svg, front.png) into this directory,
     /// which must be absent or empty.
     #[arg(short, long, value_name = "DIR")]

@@ -5,8 +5,7 @@ mod text;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use order9_host::available_memory;
@@ -17,11 +16,10 @@ use order9_sweep::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 
 use crate::args::{EngineChoice, MergeArgs, SweepArgs};
 use crate::failure::Failure;
+use crate::interrupt::interruption;
 use crate::output::{print, print_json};
 use crate::run::cores;
 use progress::Shown;
@@ -85,12 +83,7 @@ fn look(args: &SweepArgs, plan: &Plan, points: &[Point]) -> Result<(), Failure> 
 fn make(args: &SweepArgs, plan: &Plan, points: &[Point], output: &Path) -> Result<(), Failure> {
     let folder = Folder::open(output, args.cache.as_deref()).map_err(refused)?;
     folder.keep_plan(plan.text()).map_err(refused)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // A second signal ends the program at once.
-        flag::register_conditional_default(signal, Arc::clone(&stop))?;
-        flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = interruption()?;
     let making = Making { jobs: args.jobs.unwrap_or(cores()), available: available_memory(), stop: &stop };
     let shown = Shown::new();
     let swept = order9_sweep::sweep(plan, points, &folder, making, &shown);

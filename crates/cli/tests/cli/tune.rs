@@ -1,7 +1,8 @@
 //! `order9 tune`: searches on captures of real kernels, their files, and refusals.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -103,6 +104,44 @@ fn every_combination_of_few_is_tried() {
     let all: Value = serde_json::from_str(&text).expect("it is JSON");
     assert_eq!((&all["combinations"], all["tried"].as_array().unwrap().len()), (&6.into(), 6));
     assert_eq!(all["outcome"], "keep", "one run each tells nothing from chance");
+}
+
+/// Files of the cells of a cache, with what tells one that was written anew.
+fn cells(cache: &Path) -> Vec<(PathBuf, u64)> {
+    let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = below(cache.to_owned())
+        .flat_map(below)
+        .map(|path| (path.clone(), fs::metadata(path).expect("it is there").ino()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_search_goes_on_with_cells_of_its_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cells");
+    let snapshot = bundled("captures").join("fragmented-6.1.o9snap");
+    let line = format!("{SHORT} --goal huge=95% --limit p99=200us --cache {}", cache.to_str().unwrap());
+    let line = line.replace("{}", snapshot.to_str().unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_order9"));
+    let mut child =
+        command.args(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    while cells(&cache).is_empty() && child.try_wait().expect("it is a child").is_none() {
+        sleep(Duration::from_millis(1));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    let output = child.wait_with_output().expect("it ends");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && message.contains("interrupted; runs"), "{:?} {message}", output.status);
+    let kept = cells(&cache);
+
+    let whole = tune(&line).success();
+    let all = cells(&cache);
+    assert!(all.len() > kept.len() && kept.iter().all(|cell| all.contains(cell)), "{} of {}", kept.len(), all.len());
+    assert_eq!(tune(&line).success(), whole);
+    assert_eq!(cells(&cache), all, "no cell has run again");
+    assert_eq!(tune(&format!("{SHORT} --goal huge=95% --limit p99=200us")).success(), whole, "nor does a cache decide");
 }
 
 #[test]

@@ -5,43 +5,51 @@ use order9_report::stats::Estimate;
 use order9_units::Nanos;
 
 /// Growth of a counter over the run; 0 where the kernel does not count it.
-pub(crate) fn growth(run: &Run, name: &str) -> f64 {
+#[must_use]
+pub fn growth(run: &Run, name: &str) -> f64 {
     run.growth(name).unwrap_or(0) as f64
 }
 
 /// Growth of all counters that begin so: older kernels count by zone.
-pub(crate) fn growth_of_all(run: &Run, beginning: &str) -> f64 {
+#[must_use]
+pub fn growth_of_all(run: &Run, beginning: &str) -> f64 {
     let names = run.counters.columns.iter().map(|counter| counter.name.as_str());
     names.filter(|name| name.starts_with(beginning)).map(|name| growth(run, name)).sum()
 }
 
 /// Pages that were moved.
-pub(crate) fn moved(run: &Run) -> f64 {
+#[must_use]
+pub fn moved(run: &Run) -> f64 {
     growth(run, "pgmigrate_success")
 }
 
 /// Pages that were reclaimed, whoever did it.
-pub(crate) fn reclaimed(run: &Run) -> f64 {
+#[must_use]
+pub fn reclaimed(run: &Run) -> f64 {
     ["pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged"].map(|by| growth_of_all(run, by)).iter().sum()
 }
 
 /// Pages that were written to swap.
-pub(crate) fn swapped(run: &Run) -> f64 {
+#[must_use]
+pub fn swapped(run: &Run) -> f64 {
     growth(run, "pswpout")
 }
 
 /// Number of waits for direct compaction.
-pub(crate) fn compaction_stalls(run: &Run) -> f64 {
+#[must_use]
+pub fn compaction_stalls(run: &Run) -> f64 {
     growth(run, "compact_stall")
 }
 
 /// Number of waits for direct reclaim.
-pub(crate) fn reclaim_stalls(run: &Run) -> f64 {
+#[must_use]
+pub fn reclaim_stalls(run: &Run) -> f64 {
     growth_of_all(run, "allocstall")
 }
 
 /// Share of a CPU, in percent, that a counter of nanoseconds took in the busiest [`SPAN`]; of the whole run where that is shorter.
-pub(crate) fn busiest(run: &Run, name: &str) -> Option<f64> {
+#[must_use]
+pub fn busiest(run: &Run, name: &str) -> Option<f64> {
     let times = &run.counters.times;
     let spent = &run.counters.columns.get(run.counters.position(name)?)?.values;
     let share = |from: usize, to: usize| {
@@ -58,7 +66,7 @@ pub(crate) fn busiest(run: &Run, name: &str) -> Option<f64> {
 const SPAN: Nanos = Nanos::new(10_000_000_000);
 
 /// Mean and spread of `value` over runs, of which there is at least one.
-pub(crate) fn over<'a>(runs: impl Iterator<Item = &'a Run>, value: impl Fn(&Run) -> f64) -> Estimate {
+pub fn over<'a>(runs: impl Iterator<Item = &'a Run>, value: impl Fn(&Run) -> f64) -> Estimate {
     Estimate::new(runs.map(value)).expect("an experiment has runs, and counters are finite")
 }
 

@@ -1,4 +1,9 @@
-//! Measures that are compared: the one list that tables and judgements read.
+//! What a run says of huge pages and of their prices: the one list of measures that goals, limits, tables and cells of sweeps read.
+//!
+//! Key types: [`Measure`] (a name, a unit, and how it is read from a run), [`ALL`]; [`counted`] has the counters by themselves.
+#![forbid(unsafe_code)]
+
+pub mod counted;
 
 use order9_record::Run;
 use order9_report::stats::{Direction, Samples};
@@ -7,19 +12,21 @@ use order9_units::PAGEBLOCK_PAGES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counted::{busiest, compaction_stalls, growth, moved, reclaim_stalls, reclaimed, swapped};
-use crate::latencies::percentile;
+use counted::{busiest, compaction_stalls, growth, moved, reclaim_stalls, reclaimed, swapped};
 
 /// Measure of a run.
 #[derive(Debug)]
-pub(crate) struct Measure {
+pub struct Measure {
     /// Name on the command line.
-    pub(crate) word: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) unit: Unit,
-    pub(crate) direction: Direction,
+    pub word: &'static str,
+    /// Name in tables.
+    pub name: &'static str,
+    /// Unit of its value.
+    pub unit: Unit,
+    /// Whether more of it is better.
+    pub direction: Direction,
     /// Value of a run; `None` where the run measured nothing of the kind.
-    pub(crate) read: fn(&Run) -> Option<f64>,
+    pub read: fn(&Run) -> Option<f64>,
 }
 
 /// Unit of a measure.
@@ -50,7 +57,7 @@ const fn measure(
 use Direction::{HigherIsBetter as Higher, LowerIsBetter as Lower};
 
 /// All of them, in the order of rows.
-pub(crate) const ALL: &[Measure] = &[
+pub const ALL: &[Measure] = &[
     measure(("huge", "faults that became huge"), Unit::Percent, Higher, huge_share),
     measure(("anon-huge", "anonymous memory that is huge then"), Unit::Percent, Higher, anonymous_huge),
     measure(("p50", "fault p50"), Unit::Nanoseconds, Lower, |run| fault(run, 50)),
@@ -94,12 +101,16 @@ const SHARES: &[Measure] = &[
 ];
 
 /// All that a goal or a limit may name.
-pub(crate) fn named() -> impl Iterator<Item = &'static Measure> + Clone {
+#[must_use = "an iterator does nothing by itself"]
+pub fn named() -> impl Iterator<Item = &'static Measure> + Clone {
     ALL.iter().chain(SHARES)
 }
 
-/// The measure that the command line calls so; else the nearest word, and all of them, in a sentence.
-pub(crate) fn find(word: &str) -> Result<&'static Measure, String> {
+/// The measure that the command line calls so.
+///
+/// # Errors
+/// The nearest word, and all of them, in a sentence.
+pub fn find(word: &str) -> Result<&'static Measure, String> {
     named().find(|measure| measure.word == word).ok_or_else(|| {
         let words: Vec<&str> = named().map(|measure| measure.word).collect();
         let near = proposal(nearest(word, words.iter().copied()));
@@ -119,8 +130,15 @@ fn fault(run: &Run, percent: usize) -> Option<f64> {
     Some(percentile(&samples, percent))
 }
 
-/// Share of the faults that could have become huge and did.
-pub(crate) fn huge_share(run: &Run) -> Option<f64> {
+/// The value that `percent` percent of the samples do not exceed, by nearest rank.
+#[must_use]
+pub fn percentile(samples: &Samples, percent: usize) -> f64 {
+    samples.ranked(Direction::LowerIsBetter, (samples.count() * percent).div_ceil(100))
+}
+
+/// Share of the faults that could have become huge and did, in percent.
+#[must_use]
+pub fn huge_share(run: &Run) -> Option<f64> {
     let (huge, base) = (growth(run, "thp_fault_alloc"), growth(run, "thp_fault_fallback"));
     run.values("huge").next().or_else(|| (huge + base > 0.0).then(|| 100.0 * huge / (huge + base)))
 }
@@ -134,7 +152,8 @@ fn anonymous_huge(run: &Run) -> Option<f64> {
 const KEPT: &str = "hold";
 
 /// A level while the program still has its memory, or at the end of the run where no phase says so.
-pub(crate) fn at_end(run: &Run, level: &str) -> Option<f64> {
+#[must_use]
+pub fn at_end(run: &Run, level: &str) -> Option<f64> {
     let phase = run.phases.iter().find(|phase| phase.name == KEPT).or(run.phases.last())?;
     phase.at_end.get(run.counters.position(level)?).map(|&value| value as f64)
 }
