@@ -60,7 +60,7 @@ from ._order9 import (
     workloads,
 )
 from ._run import run
-from ._sweep import Sweep, sweep
+from ._sweep import Sweep, merge, sweep
 from ._workload import Workload, workload
 
 _attach()
@@ -109,6 +109,7 @@ __all__ = [
     "__version__",
     "claims",
     "machines",
+    "merge",
     "open_run",
     "policies",
     "run",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -85,3 +86,14 @@ def sweep(
             error.run = None
             raise error from None
         return Sweep(path, folder.write_results(plan), ran, kept)
+
+
+def merge(parts: Sequence[str | PathLike[str]], output: str | PathLike[str]) -> Sweep:
+    """Puts the folders of several sweeps, or of parts of one, into the folder ``output``, and writes all results as Parquet.
+
+    A cell with two different results is refused.
+    """
+    path = Path(output)
+    with Folder(path) as folder:
+        summary = folder.merge(parts)
+    return Sweep(path, summary, 0, summary.cells)

@@ -90,6 +90,20 @@ def test_a_sweep_goes_on_and_is_queried(plan: o9.Plan, tmp_path: Path) -> None:
     assert "alloc" in str(first)
 
 
+def test_parts_are_merged(plan: o9.Plan, tmp_path: Path) -> None:
+    whole = o9.sweep(plan, tmp_path / "whole", progress=False)
+    for policy in ("linux-6.18", "order9"):
+        with o9.Folder(tmp_path / policy) as part:
+            for cell in plan.cells({"policy": policy}):
+                part.run(cell)
+    merged = o9.merge([tmp_path / "linux-6.18", tmp_path / "order9"], tmp_path / "merged")
+    assert (merged.ran, merged.kept, merged.digest) == (0, 8, whole.digest)
+    waits = merged.scan().filter(operation="p95", statistic="run").collect()
+    assert len(waits) == 8 and set(waits["unit"]) == {"nanos"}
+    with pytest.raises(o9.SweepError):
+        o9.merge([tmp_path / "absent"], tmp_path / "nothing")
+
+
 def test_ctrl_c_keeps_what_has_ended(plan: o9.Plan, tmp_path: Path) -> None:
     def interrupt(ended: int, total: int) -> None:
         if 0 < ended < total:

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use order9_host::available_memory;
-use order9_sweep::{Ended, Folder, Making, Progress, Summary, SweepError as Refusal, write_results};
+use order9_sweep::{Ended, Folder, Making, Progress, Summary, SweepError as Refusal, merge, write_results};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -82,6 +82,17 @@ impl PyFolder {
             Ok::<_, Refusal>(Summary::of(cells, plan.until()))
         })?;
         written.or_raise::<SweepError>().map(PySummary)
+    }
+
+    /// Takes over the cells of other folders, writes all as Parquet below `results`, and sums them up.
+    fn merge(&self, py: Python<'_>, parts: Vec<PathBuf>) -> PyResult<PySummary> {
+        let folder = self.folder()?;
+        let merged = unhurried(py, move || {
+            let cells = merge(&parts, &folder)?;
+            write_results(&folder, cells.clone())?;
+            Ok::<_, Refusal>(Summary::of(cells, None))
+        })?;
+        merged.or_raise::<SweepError>().map(PySummary)
     }
 
     /// Lets another program work in the folder.
