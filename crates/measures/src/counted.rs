@@ -63,7 +63,7 @@ pub fn busiest(run: &Run, name: &str) -> Option<f64> {
 }
 
 /// Span over which a share of a CPU is judged, as a change under watch is.
-const SPAN: Nanos = Nanos::new(10_000_000_000);
+pub const SPAN: Nanos = Nanos::new(10_000_000_000);
 
 /// Mean and spread of `value` over runs, of which there is at least one.
 pub fn over<'a>(runs: impl Iterator<Item = &'a Run>, value: impl Fn(&Run) -> f64) -> Estimate {
