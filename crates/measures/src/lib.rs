@@ -1,4 +1,4 @@
-//! What a run says of huge pages and of their prices: the one list of measures that goals, limits, tables and cells of sweeps read.
+//! Measures of a run that goals, limits, tables and cells of sweeps name: huge pages, and what they cost. There is one list of them.
 //!
 //! Key types: [`Measure`] (a name, a unit, and how it is read from a run), [`ALL`]; [`counted`] has the counters by themselves.
 #![forbid(unsafe_code)]
