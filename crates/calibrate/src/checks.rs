@@ -66,9 +66,10 @@ pub(crate) const CHECKS: &[Check] = &[
         what: "fault of a huge page, per 4096 bytes",
         whole: |d| d.huge_fault,
         sum: |d| {
-            sum(d, &["fault", "vma_lookup", "zone_check", "pcp_hit", "pte_set"]) / PER_TABLE + price(d, "clear_page")
+            let once = ["fault", "vma_lookup", "zone_check", "pcp_hit", "pte_set"];
+            sum(d, &once) / PER_TABLE + price(d, "clear_huge_part")
         },
-        parts: "(fault + vma_lookup + zone_check + pcp_hit + pte_set) / 512 + clear_page",
+        parts: "(fault + vma_lookup + zone_check + pcp_hit + pte_set) / 512 + clear_huge_part",
     },
     Check {
         what: "collapse of 256 base pages",

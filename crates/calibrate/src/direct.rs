@@ -35,6 +35,8 @@ direct! {
     zero_fault,
     /// fault of a huge page that the hypervisor has backed, per 4096 bytes
     huge_fault,
+    /// MADV_POPULATE_WRITE: the same without an exception
+    huge_populate,
     /// first write fault in a slot of 2 MiB
     first_in_slot,
     /// second write fault in a slot of 2 MiB

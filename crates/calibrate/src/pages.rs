@@ -85,10 +85,13 @@ fn faults(direct: &mut Direct) -> io::Result<()> {
     direct.zero_fault = cpu_of(PAGES, || region.load());
     direct.unmap_zero = cpu_of(PAGES, || drop(region));
 
-    direct.huge_fault = f64::INFINITY;
+    (direct.huge_fault, direct.huge_populate) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..HUGE_TIMES {
         let mut region = Region::anonymous(HUGE, PageSize::Huge)?;
         direct.huge_fault = direct.huge_fault.min(cpu_of(HUGE, || region.store(0, SLOT)));
+        drop(region);
+        let mut region = Region::anonymous(HUGE, PageSize::Huge)?;
+        direct.huge_populate = direct.huge_populate.min(cpu_per(HUGE, || region.populate())?);
     }
 
     let mut region = Region::anonymous(SLOTS * SLOT / PAGE, PageSize::Base)?;

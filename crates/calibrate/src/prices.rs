@@ -264,6 +264,17 @@ pub(crate) const PRICES: &[Price] = &[
         }),
     },
     Price {
+        key: "clear_huge_part",
+        ns: |d| d.huge_populate - (vma_lookup(d) + zone_check(d) + pcp_hit(d) + pte_set(d)) / PER_TABLE,
+        method: "MADV_POPULATE_WRITE of advised memory, which the hypervisor has backed, per 4096 bytes, less vma_lookup, zone_check, \
+                 pcp_hit and pte_set for each 2 MiB",
+        cross: Some(Cross {
+            what: "clear_page, of pages that may lie apart",
+            ns: clear_page,
+            comment: "where the hypervisor backs memory by base pages, or one of them was disturbed",
+        }),
+    },
+    Price {
         key: "copy_page",
         ns: |d| d.memcpy,
         method: "memcpy() per 4096 bytes from 256 MiB of resident base pages to another 256 MiB",

@@ -123,6 +123,8 @@ prices! {
     block_retype,
     /// Clearing one page of 4096 bytes.
     clear_page,
+    /// Clearing 4096 bytes of a huge page that is cleared as a whole. Where it was not measured, `clear_page`.
+    clear_huge_part,
     /// Copying one page of 4096 bytes.
     copy_page,
     /// Filling or changing one page table entry, reverse mapping and counters of its page included.
@@ -275,7 +277,7 @@ impl Prices {
         let FrameWork { zones_checked, pcp_hits, locked: _ } = *done.frames;
         // Without `..`: a kind of work that has no price does not compile.
         let Work {
-            faults, vma_lookups, pages_cleared, ptes_set,
+            faults, vma_lookups, pages_cleared, huge_parts_cleared, ptes_set,
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
             slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
@@ -286,6 +288,7 @@ impl Prices {
             + self.fault.times(faults)
             + self.vma_lookup.times(vma_lookups)
             + self.clear_page.times(pages_cleared)
+            + self.clear_huge_part.times(huge_parts_cleared)
             + self.pte_set.times(ptes_set);
         let others = scanned_unlocked | blocks_passed | pages_copied | pages_compared | prot_numa | ptes_cleared
             | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | hypervisor_faults | tlb_flushes

@@ -21,7 +21,7 @@ pub(crate) fn huge_prices(prices: &Prices, disk: Option<&DiskSpec>) -> HugePrice
         move_page: moved.get(),
         reclaim_page: reclaimed.get(),
         base_fault: sum(&[fault, prices.pcp_hit, prices.clear_page]).get(),
-        huge_fault: sum(&[fault, prices.zone_lock, prices.clear_page.times(PAGEBLOCK_PAGES.get())]).get(),
+        huge_fault: sum(&[fault, prices.zone_lock, prices.clear_huge_part.times(PAGEBLOCK_PAGES.get())]).get(),
         base: levels.map(|of| of.load_base.get()),
         huge: levels.map(|of| of.load_huge.get()),
         levels: prices.access.levels(),

@@ -125,7 +125,8 @@ const OTHERS: [(&str, Unit, &str, Needed); 12] = [
 ];
 
 /// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own.
-const SELDOM_MEASURED: [&str; 13] = [
+const SELDOM_MEASURED: [&str; 14] = [
+    "clear_huge_part",
     "swap_out",
     "swap_in",
     "uncache_page",

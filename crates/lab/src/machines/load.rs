@@ -112,6 +112,7 @@ fn prices(figures: &[Figure]) -> Prices {
         }
     }
     let or = |price: Picos, other| if price == Picos::ZERO { other } else { price };
+    prices.clear_huge_part = or(prices.clear_huge_part, prices.clear_page);
     prices.unmap_huge_part = or(prices.unmap_huge_part, prices.pte_clear);
     prices.split_pmd = or(prices.split_pmd, prices.pte_set.times(PAGEBLOCK_PAGES.get()));
     prices

@@ -74,7 +74,7 @@ fn work_on_lru_lists_is_done_under_the_lru_lock() {
 fn other_work_is_done_without_either() {
     let p = prices();
     let half = Picos::new(p.copy_page.get() / 2);
-    let kinds: [Kind; 26] = [
+    let kinds: [Kind; 27] = [
         (|(frames, ..)| frames.zones_checked = 3, p.zone_check),
         (|(_, work, _)| work.scanned_unlocked = 3, p.frame_scan),
         (|(_, work, _)| work.blocks_passed = 3, p.frame_scan),
@@ -82,6 +82,7 @@ fn other_work_is_done_without_either() {
         (|(_, work, _)| work.faults = 3, p.fault),
         (|(_, work, _)| work.vma_lookups = 3, p.vma_lookup),
         (|(_, work, _)| work.pages_cleared = 3, p.clear_page),
+        (|(_, work, _)| work.huge_parts_cleared = 3, p.clear_huge_part),
         (|(_, work, _)| work.pages_copied = 3, p.copy_page),
         (|(_, work, _)| work.pages_compared = 3, half),
         (|(_, work, _)| work.ptes_set = 3, p.pte_set),

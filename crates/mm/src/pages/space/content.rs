@@ -26,7 +26,7 @@ impl UsedPages {
 
     /// Clears all of a huge page.
     pub(crate) fn clear_huge_page(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
-        phys.work.pages_cleared += Order::PAGEBLOCK.pages().get();
+        phys.work.huge_parts_cleared += Order::PAGEBLOCK.pages().get();
         if let Some(tags) = &mut self.tags {
             subpages(head).for_each(|idx| tags.clear(idx));
         }

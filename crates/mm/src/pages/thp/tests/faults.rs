@@ -30,7 +30,7 @@ fn the_first_write_to_a_slot_gets_a_huge_page() {
     mm.take_work();
     write(&mut mm, space, 100);
     let work = mm.take_work();
-    assert_eq!((work.faults, work.pages_cleared, work.ptes_set, work.page_tables_allocated), (1, 512, 1, 1));
+    assert_eq!((work.faults, work.huge_parts_cleared, work.ptes_set, work.page_tables_allocated), (1, 512, 1, 1));
     assert_eq!(events(mm.counters()), [1, 0, 0, 0, 0, 0]);
     let (living, levels) = (mm.space(space).unwrap(), mm.pages.user_levels());
     assert_eq!((living.rss().anon_pages, living.page_tables()), (512, 1));
