@@ -76,11 +76,11 @@ pub(crate) const CHECKS: &[Check] = &[
         whole: |d| d.collapse_half,
         sum: |d| {
             let page = ["collapse_page", "copy_page", "isolate_page", "pte_clear", "pcp_hit"];
-            let pages = HALF as f64 * sum(d, &page) + (PER_TABLE - HALF as f64) * price(d, "clear_page");
+            let pages = HALF as f64 * sum(d, &page) + (PER_TABLE - HALF as f64) * price(d, "clear_huge_part");
             price(d, "collapse_range") + around_collapse(d) + pages
         },
         parts: "collapse_range + vma_lookup + 512 frame_scan + zone_check + zone_lock + list_op + pte_set + tlb_flush + 256 \
-                (collapse_page + copy_page + isolate_page + pte_clear + pcp_hit) + 256 clear_page",
+                (collapse_page + copy_page + isolate_page + pte_clear + pcp_hit) + 256 clear_huge_part",
     },
     Check {
         what: "huge page swapped out, per 4096 bytes",

@@ -77,6 +77,10 @@ fn clear_page(d: &Direct) -> f64 {
     d.map_uncleared - d.map_cleared
 }
 
+fn clear_huge_part(d: &Direct) -> f64 {
+    d.huge_populate - (vma_lookup(d) + zone_check(d) + pcp_hit(d) + pte_set(d)) / PER_TABLE
+}
+
 fn page_table(d: &Direct) -> f64 {
     d.first_in_slot - d.second_in_slot - vma_lookup(d) - zone_check(d) - pcp_hit(d)
 }
@@ -109,12 +113,12 @@ fn split_pmd(d: &Direct) -> f64 {
 
 /// Price of a base page that is collapsed, the hole in whose place it is left out: the copy, and all that becomes of the old page.
 fn collapsed_page(d: &Direct) -> f64 {
-    per_page(d.collapse_few, d.collapse_full, PER_TABLE) + clear_page(d)
+    per_page(d.collapse_few, d.collapse_full, PER_TABLE) + clear_huge_part(d)
 }
 
 /// Price of a collapsed part of a huge page, likewise.
 fn collapsed_part(d: &Direct) -> f64 {
-    per_page(d.collapse_few_parts, d.collapse_half_parts, HALF as f64) + clear_page(d)
+    per_page(d.collapse_few_parts, d.collapse_half_parts, HALF as f64) + clear_huge_part(d)
 }
 
 /// Time that one page more takes, between a slot with [`FEW`] pages and one with `many`.
@@ -265,7 +269,7 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "clear_huge_part",
-        ns: |d| d.huge_populate - (vma_lookup(d) + zone_check(d) + pcp_hit(d) + pte_set(d)) / PER_TABLE,
+        ns: clear_huge_part,
         method: "MADV_POPULATE_WRITE of advised memory, which the hypervisor has backed, per 4096 bytes, less vma_lookup, zone_check, \
                  pcp_hit and pte_set for each 2 MiB",
         cross: Some(Cross {
@@ -429,15 +433,15 @@ pub(crate) const PRICES: &[Price] = &[
     Price {
         key: "collapse_range",
         ns: |d| {
-            let holes = (PER_TABLE - FEW as f64) * clear_page(d);
+            let holes = (PER_TABLE - FEW as f64) * clear_huge_part(d);
             d.collapse_few - FEW as f64 * collapsed_page(d) - holes - around_collapse(d)
         },
-        method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 64 base pages, less these pages, clear_page for the \
-                 others, vma_lookup, 512 frame_scan, zone_check, zone_lock, list_op, pte_set and tlb_flush",
+        method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 64 base pages, less these pages, clear_huge_part for \
+                 the others, vma_lookup, 512 frame_scan, zone_check, zone_lock, list_op, pte_set and tlb_flush",
         cross: Some(Cross {
             what: "the same with 64 parts of a huge page",
             ns: |d| {
-                let holes = (PER_TABLE - FEW as f64) * clear_page(d);
+                let holes = (PER_TABLE - FEW as f64) * clear_huge_part(d);
                 d.collapse_few_parts - FEW as f64 * collapsed_part(d) - holes - around_collapse(d)
             },
             comment: "the small difference of large numbers",
@@ -446,12 +450,12 @@ pub(crate) const PRICES: &[Price] = &[
     Price {
         key: "collapse_page",
         ns: |d| collapsed_page(d) - d.memcpy - 2.0 * list_op(d) - d.unmap,
-        method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 512 base pages against 64, per page, and clear_page for \
-                 the hole that it is not, less copy_page, isolate_page, pte_clear and pcp_hit",
+        method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 512 base pages against 64, per page, and \
+                 clear_huge_part for the hole that it is not, less copy_page, isolate_page, pte_clear and pcp_hit",
         cross: Some(Cross {
             what: "the same with 256 base pages against 64",
             ns: |d| {
-                let page = per_page(d.collapse_few, d.collapse_half, HALF as f64) + clear_page(d);
+                let page = per_page(d.collapse_few, d.collapse_half, HALF as f64) + clear_huge_part(d);
                 page - d.memcpy - 2.0 * list_op(d) - d.unmap
             },
             comment: "the difference of large numbers",
@@ -461,7 +465,7 @@ pub(crate) const PRICES: &[Price] = &[
         key: "collapse_part",
         ns: |d| collapsed_part(d) - d.memcpy - 2.0 * list_op(d) - unmap_huge_part(d),
         method: "MADV_COLLAPSE, before 6.1 khugepaged, of 2 MiB with 256 parts of a huge page against 64, per part, and \
-                 clear_page for the hole that it is not, less copy_page, isolate_page and unmap_huge_part",
+                 clear_huge_part for the hole that it is not, less copy_page, isolate_page and unmap_huge_part",
         cross: None,
     },
     Price {

@@ -123,7 +123,7 @@ prices! {
     block_retype,
     /// Clearing one page of 4096 bytes.
     clear_page,
-    /// Clearing 4096 bytes of a huge page that is cleared as a whole. Where it was not measured, `clear_page`.
+    /// Clearing 4096 bytes of a huge page, whose parts follow each other. Where it was not measured, `clear_page`.
     clear_huge_part,
     /// Copying one page of 4096 bytes.
     copy_page,

@@ -21,7 +21,7 @@ order9_frames::counts! {
         vma_lookups,
         /// Pages cleared, of 4096 bytes.
         pages_cleared,
-        /// Pages cleared as parts of a huge page that was cleared as a whole, of 4096 bytes.
+        /// Pages cleared as parts of a huge page, of 4096 bytes.
         huge_parts_cleared,
         /// Pages copied, of 4096 bytes.
         pages_copied,

@@ -10,6 +10,7 @@ use crate::hugetlb::Hugetlb;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Access, Fault, FaultStep, Mapping, Need, Prot, Pte, PteFlag, Vma, VmaKind};
+use crate::thp::subpages;
 use crate::trace::Tracer;
 
 impl UsedPages {
@@ -90,12 +91,11 @@ impl UsedPages {
         let VmaKind::Hugetlb { map, shared } = vma.kind else { unreachable!("the mapping is of a pool") };
         let slot = fault.vpn.slot();
         let at = Mapping { space: fault.space, vpn: slot.start };
-        let subpages = (0..NR).map(|offset| head.plus(offset));
         if let Some(source) = old.and_then(Pte::idx) {
-            subpages.zip(0..NR).for_each(|(to, offset)| self.copy_page(source.plus(offset), to, phys));
+            subpages(head).zip(0..NR).for_each(|(to, offset)| self.copy_page(source.plus(offset), to, phys));
             self.unmap_hugetlb(at, cpu, phys);
         } else {
-            subpages.for_each(|idx| self.clear_page(idx, phys));
+            self.clear_huge_page(head, phys);
         }
         if shared {
             self.hugetlb.map_mut(map).keep(place(vma, slot), head);

@@ -161,7 +161,7 @@ impl UsedPages {
         if is_beyond || !self.cache.is_empty_range(id, base, base + HUGE) || self.cache.room_for(id) < HUGE {
             return phys.free_fresh(head, cpu);
         }
-        subpages(head).for_each(|idx| self.clear_page(idx, phys));
+        self.clear_huge_page(head, phys);
         self.insert_huge_file_page(id, base, head, phys);
         phys.counters.thp_file_alloc += 1;
     }
@@ -219,7 +219,7 @@ impl UsedPages {
         }
         for (index, idx) in (base..).zip(subpages(head)) {
             if (from..end).contains(&index) {
-                self.clear_page(idx, phys);
+                self.clear_huge_part(idx, phys);
             }
         }
         false

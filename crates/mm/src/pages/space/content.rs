@@ -18,6 +18,17 @@ impl UsedPages {
     #[inline]
     pub(crate) fn clear_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
         phys.work.pages_cleared += 1;
+        self.holds_zeros(idx, phys);
+    }
+
+    /// Clears a part of a huge page that is made as a whole.
+    pub(crate) fn clear_huge_part(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+        phys.work.huge_parts_cleared += 1;
+        self.holds_zeros(idx, phys);
+    }
+
+    #[inline]
+    fn holds_zeros(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
         if let Some(tags) = &mut self.tags {
             tags.clear(idx);
         }

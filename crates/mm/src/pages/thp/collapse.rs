@@ -285,7 +285,7 @@ impl UsedPages {
                 }
                 None => {
                     phys.counters.collapse_filled += 1;
-                    self.clear_page(head.plus(offset), phys);
+                    self.clear_huge_part(head.plus(offset), phys);
                 }
             }
         }

@@ -117,7 +117,7 @@ impl UsedPages {
                 }
                 None => {
                     phys.counters.collapse_filled += 1;
-                    self.clear_page(target, phys);
+                    self.clear_huge_part(target, phys);
                 }
             }
         }

@@ -41,7 +41,7 @@ impl UsedPages {
             phys.free_fresh(head, cpu);
             return;
         }
-        (0..NR).for_each(|offset| self.clear_page(head.plus(offset), phys));
+        self.clear_huge_page(head, phys);
         self.rmap.adopt(head, Owner::HugeZero, phys);
         self.huge.zero = Some(head);
         phys.counters.thp_zero_page_alloc += 1;

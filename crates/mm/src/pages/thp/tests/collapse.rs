@@ -49,7 +49,7 @@ fn pages_move_and_holes_are_filled() {
     mm.take_work();
     assert_eq!(collapse(&mut mm, space, 0), Ok(()));
     let work = mm.take_work();
-    assert_eq!((work.pages_copied, work.pages_cleared, work.tlb_flushes), (171, 341, 1));
+    assert_eq!((work.pages_copied, work.huge_parts_cleared, work.tlb_flushes), (171, 341, 1));
     assert_eq!((work.ranges_collapsed, work.pages_collapsed, work.parts_collapsed), (1, 171, 0));
     assert!(is_huge(&mm, space, 0));
     let (living, levels) = (mm.space(space).unwrap(), mm.pages.user_levels());
