@@ -596,7 +596,7 @@ mod tests {
         let base = |present| slot(7_000.0, 1_000.0 + copy + unmap, present);
         let parts = |present| slot(7_000.0, 2_000.0 + copy + unmap, present);
         let direct = Direct {
-            map_uncleared: clear,
+            huge_populate: clear,
             memcpy: copy,
             unmap,
             discard_part: unmap,

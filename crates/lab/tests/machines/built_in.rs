@@ -135,8 +135,8 @@ fn everything_can_be_written_as_json() {
     let (figures, of_disks) = (show["figures"].as_array().unwrap(), ["vda"].len() * 8);
     assert_eq!(
         figures.len(),
-        FIGURES.len() - 6 - 13 + of_disks,
-        "nothing of other nodes where there is one, no tick, and none of the other twelve prices that are seldom measured"
+        FIGURES.len() - 6 - 14 + of_disks,
+        "nothing of other nodes where there is one, no tick, and none of the other thirteen prices that are seldom measured"
     );
     assert_eq!((&show["figures"][0]["key"], &show["figures"][0]["unit"]), (&"slice".into(), &"ns".into()));
     assert_eq!(show["nodes"][0]["memory"], Bytes::from_gib(24).get());
