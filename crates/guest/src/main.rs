@@ -35,9 +35,9 @@ fn main() -> ExitCode {
         return calibration::main(rounds);
     }
     if let [_, word] = arguments.as_slice()
-        && word == kills::RUN
+        && let Some(code) = kills::main(word)
     {
-        return kills::main();
+        return code;
     }
     if let Err(error) = mounts::mount_all().map_err(|error| error.to_string()).and_then(|()| work::serve()) {
         say(&format!("the guest ends: {error}"));

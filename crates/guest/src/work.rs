@@ -41,7 +41,7 @@ pub(crate) fn serve() -> Result<(), String> {
                 sent.map_err(|error| error.to_string())?;
             }
             ToGuest::Calibrate(rounds) => tell(&mut port, &FromGuest::Calibrated(calibration::measure(rounds)))?,
-            ToGuest::Kill(job, times) => tell(&mut port, &FromGuest::Killed(kills::kill(&job, times)))?,
+            ToGuest::Kill(victim, times) => tell(&mut port, &FromGuest::Killed(kills::kill(&victim, times)))?,
             ToGuest::Run(job) => {
                 let mut answers = Answers { port: &mut port, waiting: Vec::new() };
                 std::thread::sleep(pause_of_phase(job.seed));

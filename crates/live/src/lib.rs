@@ -35,7 +35,7 @@ mod wire;
 
 pub use collapse::{Collapser, own_cpu_time};
 pub use job::{Job, WireValue};
-pub use kills::{Kills, settings_of_memory};
+pub use kills::{Kills, Victim, settings_of_memory};
 pub use message::{Facts, Message, Sample, StopKind, Traced, Unit};
 pub use order9_journal::{DIRECTORY as JOURNAL_DIRECTORY, Journal, JournalError, Undone};
 pub use phase::pause_of_phase;

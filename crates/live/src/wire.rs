@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use order9_calibrate::Direct;
 
 use crate::job::Job;
-use crate::kills::Kills;
+use crate::kills::{Kills, Victim};
 use crate::message::{Facts, Message};
 use crate::storage::Storage;
 use crate::supervisor::Supervised;
@@ -27,8 +27,8 @@ pub enum ToGuest {
     Facts,
     /// Run a job.
     Run(Job),
-    /// Run a job as a host does, whose settings come back, and kill the run so many times.
-    Kill(Job, u32),
+    /// Do what changes settings, and kill it so many times.
+    Kill(Victim, u32),
     /// Send the state of memory under this name.
     Map(String),
     /// Measure prices, in so many rounds.

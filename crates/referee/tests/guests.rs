@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use order9_live::{Job, Kills, Storage, WireValue};
+use order9_live::{Job, Kills, Storage, Victim, WireValue};
 use order9_record::{Outcome, Run};
 use order9_referee::guest::{Accel, Guest, GuestError, GuestSpec, NodeShape, Shape, find_init};
 use order9_referee::kernels::Kernels;
@@ -117,7 +117,6 @@ fn a_guest_runs_a_workload_and_a_panic_and_silence_are_outcomes() {
 fn settings_of_a_guest_are_as_before_after_a_hundred_kills_at_any_moment() {
     let Some(spec) = spec(None) else { return };
     let mut guest = Guest::boot(&spec, Some(Accel::Tcg)).expect("the kernel boots");
-    guest.allow_silence(Duration::from_secs(600));
     let thp = "/sys/kernel/mm/transparent_hugepage";
     let settings = [
         ("/proc/sys/vm/compaction_proactiveness".to_owned(), "37".to_owned()),
@@ -133,14 +132,39 @@ fn settings_of_a_guest_are_as_before_after_a_hundred_kills_at_any_moment() {
     let parameters = [("size", WireValue::Bytes(4 << 20)), ("driver", WireValue::Word("nr_hugepages".to_owned()))];
     let hugealloc = job("hugealloc", &parameters);
     for (job, times) in [(idle, 90), (hugealloc, 10)] {
-        let job = Job { settings: settings.clone().into(), ..job };
-        let kills = guest.kill_runs(&job, times).expect("the guest lives");
-        assert_eq!(kills.failed, Vec::<String>::new());
+        let run = Victim::Run(Job { settings: settings.clone().into(), ..job });
+        let Kills { ways_back, changed, .. } = harmless_kills(&mut guest, &run, times);
         // Moments before, among and after the changes are all among them.
-        assert!(kills.changed > times / 8 && kills.journals >= kills.changed && kills.journals < times, "{kills:?}");
-        let Kills { journals, changed, .. } = kills;
-        println!("{times} kills: {journals} left a journal, {changed} a setting that was not as before");
+        assert!(changed > times / 8 && ways_back >= changed && ways_back < times, "{changed} of {ways_back}");
     }
+}
+
+#[test]
+fn settings_of_a_guest_are_as_before_after_a_hundred_kills_of_a_change() {
+    let Some(spec) = spec(None) else { return };
+    let mut guest = Guest::boot(&spec, Some(Accel::Tcg)).expect("the kernel boots");
+    let settings = [
+        "vm.compaction_proactiveness=37",
+        "vm.swappiness=37",
+        // The kernel changes others along with these: vm.dirty_ratio, and vm.min_free_kbytes.
+        "vm.dirty_bytes=67108864",
+        "thp.enabled=never",
+        "thp.defrag=defer",
+        "thp/khugepaged/max_ptes_none=7",
+    ];
+    let change = Victim::Change(settings.map(str::to_owned).into());
+    let Kills { ways_back, changed, .. } = harmless_kills(&mut guest, &change, 100);
+    assert!(changed > 8 && ways_back >= changed && ways_back < 100, "{changed} of {ways_back}");
+}
+
+/// Kills `victim` so many times, after which everything has to be as before.
+fn harmless_kills(guest: &mut Guest, victim: &Victim, times: u32) -> Kills {
+    guest.allow_silence(Duration::from_secs(600));
+    let kills = guest.kill(victim, times).expect("the guest lives");
+    assert_eq!(kills.failed, Vec::<String>::new());
+    let Kills { ways_back, changed, .. } = kills;
+    println!("{times} kills: {ways_back} left a way back on disk, {changed} a setting that was not as before");
+    kills
 }
 
 #[test]

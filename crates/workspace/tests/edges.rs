@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &[]),
     ("apply", &["escape", "journal", "procfs", "toml"]),
     ("live", &["units", "workloads", "calibrate", "trace", "journal"]),
-    ("guest", &["live", "calibrate"]),
+    ("guest", &["apply", "live", "calibrate"]),
     ("snapshot", &["units", "escape"]),
     ("host", &["units", "snapshot"]),
     ("import", &["units", "mm", "procfs", "snapshot"]),

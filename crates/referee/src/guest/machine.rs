@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use order9_calibrate::Direct;
-use order9_live::{Facts, FromGuest, Job, Kills, Storage, ToGuest, read_frame, write_frame};
+use order9_live::{Facts, FromGuest, Job, Kills, Storage, ToGuest, Victim, read_frame, write_frame};
 use order9_snapshot::Snapshot;
 
 use super::accel::Accel;
@@ -158,13 +158,13 @@ impl Guest {
         }
     }
 
-    /// Runs `job` as a host does, whose settings come back, kills the run `times` times at moments from its start to its end, and
-    /// looks after each kill whether the next start puts everything back.
+    /// Does what changes settings, kills it `times` times at moments from its start to its end, and looks after each kill whether its
+    /// way back puts everything back.
     ///
     /// # Errors
-    /// A guest that does not answer, or on which the job does not run.
-    pub fn kill_runs(&mut self, job: &Job, times: u32) -> Result<Kills, GuestError> {
-        self.order(&ToGuest::Kill(job.clone(), times))?;
+    /// A guest that does not answer, or on which the victim does not come to its end.
+    pub fn kill(&mut self, victim: &Victim, times: u32) -> Result<Kills, GuestError> {
+        self.order(&ToGuest::Kill(victim.clone(), times))?;
         match self.answer()? {
             FromGuest::Killed(kills) => kills.map_err(GuestError::NotStarted),
             other => Err(self.qemu.lost(&unexpected("an account of kills", &other))),
