@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use order9_calibrate::Direct;
-use order9_live::{Facts, FromGuest, Job, Kills, Storage, ToGuest, Victim, read_frame, write_frame};
+use order9_live::{Facts, FromGuest, Kills, Storage, ToGuest, Victim, read_frame, write_frame};
 use order9_snapshot::Snapshot;
 
 use super::accel::Accel;
