@@ -28,7 +28,7 @@ const BATCHED: (u32, u32) = (6, 3);
 pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
     [direct.compact_quarter, direct.compact_quarter_scans] = quickest(4)?;
     [direct.compact_sixteenth, direct.compact_sixteenth_scans] = quickest(16)?;
-    direct.move_flushes = flushes(&fs::read_to_string("/proc/sys/kernel/osrelease")?);
+    direct.moves_per_flush = moves_per_flush(&fs::read_to_string("/proc/sys/kernel/osrelease")?);
     Ok(())
 }
 
@@ -37,11 +37,11 @@ fn quickest(stride: usize) -> io::Result<[f64; 2]> {
     (0..RUNS).try_fold([f64::NAN; 2], |quickest, _| Ok(quicker(quickest, compact(stride)?)))
 }
 
-/// Flushes for each page that compaction moves, under the kernel of this `release`.
-fn flushes(release: &str) -> f64 {
+/// Pages that compaction moves before it flushes their translations, under the kernel of this `release`.
+fn moves_per_flush(release: &str) -> f64 {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
     let release: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if release < BATCHED { 1.0 } else { 1.0 / CLUSTER }
+    if release < BATCHED { 1.0 } else { CLUSTER }
 }
 
 /// Time of compaction for each page that it moves, and frames that it scans for it, where one page in `stride` is in use. Pages of attempts
@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn moves_are_flushed_one_by_one_before_6_3() {
         let releases = ["5.10.0-30-amd64", "6.2.16", "6.3.0-rc1", "6.18.44\n", "7.0", "not a release"];
-        assert_eq!(releases.map(flushes), [1.0, 1.0, 1.0 / 32.0, 1.0 / 32.0, 1.0 / 32.0, 1.0]);
+        assert_eq!(releases.map(moves_per_flush), [1.0, 1.0, 32.0, 32.0, 32.0, 1.0]);
     }
 }

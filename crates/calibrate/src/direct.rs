@@ -125,8 +125,8 @@ direct! {
     compact_sixteenth,
     /// frames that it scans for each (a number)
     compact_sixteenth_scans,
-    /// flushes of translations for each page that this kernel's compaction moves, by its release (a number)
-    move_flushes,
+    /// pages that it moves before it flushes their translations, by the kernel's release (a number)
+    moves_per_flush,
     /// writing 2 MiB to zram at once, past the page cache, per page
     zram_write,
     /// reading them again, per page

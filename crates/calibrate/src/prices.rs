@@ -68,7 +68,7 @@ fn moved_page(d: &Direct) -> f64 {
 }
 
 fn rmap_walk(d: &Direct) -> f64 {
-    let flush = d.move_flushes * tlb_flush(d);
+    let flush = tlb_flush(d) / d.moves_per_flush;
     let parts =
         2.0 * list_op(d) + (d.unmap - pcp_hit(d)) + flush + d.memcpy + pte_set(d) + 2.0 * list_op(d) + d.load_l2;
     (moved_page(d) - parts) / 2.0
@@ -569,6 +569,7 @@ mod tests {
             unmap: 300.0,
             fork_page: 100.0,
             compact_sixteenth_scans: 1.0,
+            moves_per_flush: 1.0,
             discard_none: 1_000.0,
             discard_one: 1_900.0,
             discard_two: 2_500.0,
@@ -602,6 +603,7 @@ mod tests {
             unmap,
             discard_part: unmap,
             compact_sixteenth_scans: 1.0,
+            moves_per_flush: 1.0,
             collapse_few: base(64.0),
             collapse_half: base(256.0),
             collapse_full: base(512.0),
