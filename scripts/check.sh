@@ -98,7 +98,8 @@ if [ -e fuzz/Cargo.toml ]; then
 fi
 step "examples in the documentation" tests --doc
 # Benches are compiled by clippy; running them is `make bench`.
-kinds=(--lib --bins --tests --examples)
+# Libraries and binaries with unit tests are among --tests; --lib would compile those without, too.
+kinds=(--tests --examples)
 step "tests compile" cargo test --locked --workspace --no-run "${kinds[@]}"
 step "virtual machines" guests
 step "tests" tests "${kinds[@]}"
