@@ -77,7 +77,7 @@ fuzz: prepare
 	done
 
 soak: prepare
-	PROPTEST_CASES=$(SOAK_CASES) CAPTURES=all cargo test --release --locked --workspace --lib --bins --tests
+	PROPTEST_CASES=$(SOAK_CASES) CAPTURES=all cargo test --release --locked --workspace --tests
 	cargo build --locked -p order9-cli
 	cargo build --release --locked -p order9-cli
 	scripts/matrix.sh --small --check 1000 --seeds $(SOAK_SEEDS) --against target/debug/order9 $(MATRIX) target/release/order9
