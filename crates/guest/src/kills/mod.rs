@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::console::say;
 
-/// Somebody who changes settings, and is killed.
+/// A process that changes settings, and is killed.
 trait Changes {
     /// Starts a process that changes settings, and may put them back itself.
     fn start(&self) -> Result<Child, String>;
@@ -38,7 +38,7 @@ pub(crate) fn kill(victim: &Victim, times: u32) -> Result<Kills, String> {
     }
 }
 
-/// What a process of this file does whose only argument is `word`, if that is one of those that are killed.
+/// Does the work of a process whose only argument is `word`, if that is one of those that are killed.
 pub(crate) fn main(word: &str) -> Option<ExitCode> {
     let done = match word {
         run::RUN => run::main(),

@@ -17,7 +17,7 @@ pub(super) const RUN: &str = "run";
 /// Time that the program of a run which was killed has to end.
 const ENDS: Duration = Duration::from_secs(20);
 
-/// What a command on a host does, but for hearing what the program says.
+/// Runs the job as a command on a host does, but hears nothing of what the program says.
 pub(super) fn main() -> Result<(), String> {
     let job: Job = read_frame(std::io::stdin()).map_err(|error| format!("no job came: {error}"))?;
     let (journal, _) = Journal::open(Path::new(JOURNAL_DIRECTORY)).map_err(|error| error.to_string())?;
