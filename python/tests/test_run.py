@@ -86,6 +86,9 @@ def test_a_run_is_stored_and_read_back(run: o9.Run, tmp_path: Path) -> None:
     run.save(tmp_path / "run", force=True)
     run.report(tmp_path / "page.html", claims=["000-hugealloc-latency"])
     assert "<!doctype html>" in (tmp_path / "page.html").read_text()[:40].lower()
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "page.html").stat().st_mode == (tmp_path / "plain").stat().st_mode, "others may read it as any new file"
+    (tmp_path / "plain").unlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "run"]
 
 

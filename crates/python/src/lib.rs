@@ -27,6 +27,7 @@ mod sys;
 mod table;
 mod verdicts;
 mod waiting;
+mod whole_file;
 
 use pyo3::prelude::*;
 

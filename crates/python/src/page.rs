@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use crate::convert::escaped;
 use crate::errors::{OrRaise as _, RecordError};
 use crate::results::Recorded;
+use crate::whole_file::write_whole;
 
 /// All tables, one below the other; marked changes are green or red.
 pub(crate) fn tables(report: &Report) -> String {
@@ -76,9 +77,6 @@ pub(crate) fn write(
     let page = runs::page(&stored, &titles, &all, judged).or_raise::<RecordError>()?;
     let mut out = Vec::new();
     page.write(&mut out).or_raise::<RecordError>()?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let refused = |error: std::io::Error| crate::errors::raised::<RecordError>(&format!("{}: {error}", to.display()));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(refused)?;
-    file.write_all(&out).map_err(refused)?;
-    file.persist(to).map(drop).map_err(|error| refused(error.error))
+    write_whole(to, |file| file.write_all(&out)).map_err(refused)
 }

@@ -1,8 +1,7 @@
 //! [`PySnapshot`]: a memory map of a host, of a file, or made up.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use order9_export::{schema, tables};
@@ -21,6 +20,7 @@ use crate::inspection::PyInspection;
 use crate::map::PyMap;
 use crate::table::{Making, Table};
 use crate::waiting::unhurried;
+use crate::whole_file::write_whole;
 
 /// A memory map: what every frame of a machine holds, with its zones, settings and counters.
 #[pyclass(frozen, module = "order9", name = "Snapshot")]
@@ -107,8 +107,11 @@ impl PySnapshot {
     /// Writes the snapshot to a file, whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let snapshot = Arc::clone(&self.snapshot);
-        unhurried(py, move || write(&snapshot, &path).map_err(|error| format!("{}: {error}", path.display())))?
-            .or_raise::<SnapshotError>()
+        let write = move || {
+            let written = write_whole(&path, |file| format::write(&snapshot, file));
+            written.map_err(|error| format!("{}: {error}", path.display()))
+        };
+        unhurried(py, write)?.or_raise::<SnapshotError>()
     }
 
     /// Findings about huge pages: of the machine, or of one node.
@@ -139,20 +142,6 @@ impl PySnapshot {
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         Ok(PyInspection(self.view(py, None)?)._repr_html_())
     }
-}
-
-fn write(snapshot: &Snapshot, path: &Path) -> Result<(), format::WriteError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    let file = builder.prefix(".order9-").permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(folder)?;
-    let mut out = BufWriter::new(file.as_file());
-    format::write(snapshot, &mut out)?;
-    out.flush()?;
-    drop(out);
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// Sets one part of a machine to make up.
