@@ -24,7 +24,7 @@ pub fn settings_of_memory() -> BTreeMap<PathBuf, String> {
     paths.filter_map(|path| fs::read_to_string(&path).ok().map(|text| (path, text))).collect()
 }
 
-/// Something that changes settings of a machine, and is killed.
+/// A process that changes settings of a machine, and is killed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Victim {
     /// A run as a host makes it: its settings come back at the end, and at the next start.
