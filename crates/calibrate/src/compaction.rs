@@ -32,6 +32,7 @@ pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
     Ok(())
 }
 
+/// Time and scanned frames for each moved page of the quickest of [`RUNS`] runs.
 fn quickest(stride: usize) -> io::Result<[f64; 2]> {
     let quicker = |one: [f64; 2], other: [f64; 2]| if other[0] < one[0] || one[0].is_nan() { other } else { one };
     (0..RUNS).try_fold([f64::NAN; 2], |quickest, _| Ok(quicker(quickest, compact(stride)?)))

@@ -124,7 +124,8 @@ const OTHERS: [(&str, Unit, &str, Needed); 12] = [
     ("tlb.entries", Unit::Count, "Translations that the TLB holds, each of a base or a huge page.", Needed::Always),
 ];
 
-/// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own.
+/// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own, but for three that fall
+/// back on another price (`load`).
 const SELDOM_MEASURED: [&str; 14] = [
     "clear_huge_part",
     "swap_out",
