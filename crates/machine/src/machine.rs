@@ -17,6 +17,7 @@ use crate::disk::DiskError;
 use crate::events::{EventLog, TraceKinds};
 use crate::huge_prices::huge_prices;
 use crate::kernel::{Engine, Kernel};
+use crate::process::{Body, boxed};
 use crate::readings::Clock;
 use crate::results::{Outcome, Results};
 use crate::storage::MachineDisk;
@@ -198,7 +199,7 @@ impl Machine {
 
     /// Runs a program, and all it starts, to the end.
     pub fn run_program<F>(
-        mut self,
+        self,
         name: &str,
         body: impl FnOnce(Thread) -> F + 'static,
         mut watch: impl FnMut(&Tick<'_>),
@@ -206,6 +207,10 @@ impl Machine {
     where
         F: Future<Output = Result<(), Stop>> + 'static,
     {
+        self.run_body(name, boxed(body), &mut watch)
+    }
+
+    fn run_body(mut self, name: &str, body: Body, watch: &mut dyn FnMut(&Tick<'_>)) -> Results {
         let ended = Rc::new(RefCell::new(None));
         self.kernel.start_daemons();
         self.kernel.start_khugepaged();
@@ -236,7 +241,7 @@ impl Machine {
                 Err(error) => break Some(error),
             }
         };
-        self.conclude(stuck, ended.take(), &mut watch)
+        self.conclude(stuck, ended.take(), watch)
     }
 
     fn is_stopped(&self) -> bool {
@@ -244,10 +249,7 @@ impl Machine {
     }
 
     /// Starts the program; where pools are to be resized, the process that does it first starts the program at its end.
-    fn start<F>(&self, name: String, body: impl FnOnce(Thread) -> F + 'static, ended: Rc<RefCell<Option<Ended>>>)
-    where
-        F: Future<Output = Result<(), Stop>> + 'static,
-    {
+    fn start(&self, name: String, body: Body, ended: Rc<RefCell<Option<Ended>>>) {
         let kernel = Rc::clone(&self.kernel);
         let program = move || {
             kernel.start_first(&name, move |thread| async move {
@@ -273,7 +275,7 @@ impl Machine {
     }
 
     /// The last reading is made when all is over, and is that of the moment at which it was.
-    fn conclude(self, stuck: Option<RunError>, ended: Option<Ended>, watch: &mut impl FnMut(&Tick<'_>)) -> Results {
+    fn conclude(self, stuck: Option<RunError>, ended: Option<Ended>, watch: &mut dyn FnMut(&Tick<'_>)) -> Results {
         let handle = &self.kernel.handle;
         let ends = handle.tasks().filter_map(|task| handle.task_stats(task).ended);
         let elapsed = if stuck.is_some() { handle.now() } else { ends.max().unwrap_or_default() };
@@ -303,7 +305,7 @@ impl Kernel {
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         let space = self.with(|mm| mm.create_space()).expect("the first address spaces");
-        self.start_process(name, ChildKind::Process, space, None, body);
+        self.start_process(name, ChildKind::Process, space, None, boxed(body));
     }
 
     pub(crate) fn facts(&self) -> Facts {

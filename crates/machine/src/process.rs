@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::pin::Pin as Pinned;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
@@ -55,6 +56,16 @@ pub(crate) struct Barrier {
     waiting: u64,
     /// Number of times that all threads have come.
     passed: u64,
+}
+
+/// The code of a thread, whatever its type: what starts a thread is compiled once, not once for each program.
+pub(crate) type Body = Box<dyn FnOnce(Thread) -> Pinned<Box<dyn Future<Output = Result<(), Stop>>>>>;
+
+pub(crate) fn boxed<F>(body: impl FnOnce(Thread) -> F + 'static) -> Body
+where
+    F: Future<Output = Result<(), Stop>> + 'static,
+{
+    Box::new(move |thread| Box::pin(body(thread)))
 }
 
 /// A child, and how it ended if it has.
@@ -112,16 +123,14 @@ fn task_times(handle: &Handle, task: TaskId) -> Times {
 
 impl Kernel {
     /// Starts a process with an address space of its own, whose first thread runs `body` and tells `parent`.
-    pub(crate) fn start_process<F>(
+    pub(crate) fn start_process(
         self: &Rc<Self>,
         name: &str,
         kind: ChildKind,
         space: SpaceId,
         parent: Option<(Thread, Child)>,
-        body: impl FnOnce(Thread) -> F + 'static,
-    ) where
-        F: Future<Output = Result<(), Stop>> + 'static,
-    {
+        body: Body,
+    ) {
         let process = Rc::new(Process::new(&self.handle, name, space, kind == ChildKind::Kernel));
         self.processes.borrow_mut().push(Rc::clone(&process));
         let kernel = Rc::clone(self);
@@ -182,29 +191,7 @@ impl Processes for Thread {
         B: FnOnce(Self) -> F + Send + 'static,
         F: Future<Output = Result<(), Stop>> + 'static,
     {
-        self.enter().await?;
-        self.kernel.pay(Class::System, self.kernel.prices.spawn).await;
-        let space = match kind {
-            ChildKind::Thread => None,
-            ChildKind::Process | ChildKind::Kernel => {
-                let space = self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?;
-                if kind == ChildKind::Process {
-                    // `exec` takes the memory, not the policy for it.
-                    let inherited =
-                        self.kernel.with(|mm| mm.pages_mut().spaces_mut().inherit_mempolicy(self.task, space));
-                    inherited.expect("both live");
-                }
-                Some(space)
-            }
-            ChildKind::Fork => Some(self.fork_space().await?),
-        };
-        let child = Child(self.process.children.borrow().len());
-        self.process.children.borrow_mut().push(None);
-        match space {
-            Some(space) => self.kernel.start_process(name, kind, space, Some((self.clone(), child)), body),
-            None => self.start_thread(name, child, body),
-        }
-        Ok(child)
+        self.spawn_boxed(kind, name, boxed(body)).await
     }
 
     async fn adopt<B, F>(&self, holder: u64, name: &str, body: B) -> Result<Child, Stop>
@@ -213,14 +200,8 @@ impl Processes for Thread {
         F: Future<Output = Result<(), Stop>> + 'static,
     {
         self.enter().await?;
-        let held = usize::try_from(holder).ok().and_then(|holder| self.kernel.look(|mm| mm.inherited(holder)));
-        let (space, range) = held.ok_or_else(|| refused("adopt", Errno::Esrch))?;
-        let area = Area { start: range.start.addr().get(), length: range.len().bytes() };
-        let child = Child(self.process.children.borrow().len());
-        self.process.children.borrow_mut().push(None);
-        let parent = Some((self.clone(), child));
-        self.kernel.start_process(name, ChildKind::Process, space, parent, move |sys| body(sys, area));
-        Ok(child)
+        let (space, area) = self.inherited(holder)?;
+        Ok(self.start_child(ChildKind::Process, name, Some(space), boxed(move |sys| body(sys, area))))
     }
 
     /// A kill does not end the wait for threads, which end by it themselves.
@@ -257,6 +238,55 @@ impl Processes for Thread {
 }
 
 impl Thread {
+    fn spawn_boxed<'a>(
+        &'a self,
+        kind: ChildKind,
+        name: &'a str,
+        body: Body,
+    ) -> Pinned<Box<dyn Future<Output = Result<Child, Stop>> + 'a>> {
+        Box::pin(async move {
+            self.enter().await?;
+            self.kernel.pay(Class::System, self.kernel.prices.spawn).await;
+            let space = self.space_of_child(kind).await?;
+            Ok(self.start_child(kind, name, space, body))
+        })
+    }
+
+    /// The address space of a new child; `None` for a thread, which lives in that of this process.
+    async fn space_of_child(&self, kind: ChildKind) -> Result<Option<SpaceId>, Stop> {
+        if kind == ChildKind::Thread {
+            return Ok(None);
+        }
+        if kind == ChildKind::Fork {
+            return self.fork_space().await.map(Some);
+        }
+        let space = self.kernel.with(|mm| mm.create_space()).map_err(|errno| refused("fork", errno))?;
+        if kind == ChildKind::Process {
+            // `exec` takes the memory, not the policy for it.
+            let inherited = self.kernel.with(|mm| mm.pages_mut().spaces_mut().inherit_mempolicy(self.task, space));
+            inherited.expect("both live");
+        }
+        Ok(Some(space))
+    }
+
+    /// The address space of a holder of memory before the run, and what is mapped there.
+    fn inherited(&self, holder: u64) -> Result<(SpaceId, Area), Stop> {
+        let held = usize::try_from(holder).ok().and_then(|holder| self.kernel.look(|mm| mm.inherited(holder)));
+        let (space, range) = held.ok_or_else(|| refused("adopt", Errno::Esrch))?;
+        Ok((space, Area { start: range.start.addr().get(), length: range.len().bytes() }))
+    }
+
+    /// Starts a child in the address space `space`, or a thread.
+    fn start_child(&self, kind: ChildKind, name: &str, space: Option<SpaceId>, body: Body) -> Child {
+        let child = Child(self.process.children.borrow().len());
+        self.process.children.borrow_mut().push(None);
+        match space {
+            Some(space) => self.kernel.start_process(name, kind, space, Some((self.clone(), child)), body),
+            None => self.start_thread(name, child, body),
+        }
+        child
+    }
+
     /// Makes `future` a task on account of this thread's process, bound as the running task is: all but kthreadd hand that
     /// down.
     fn start(&self, name: &str, future: impl Future<Output = ()> + 'static) {
@@ -266,10 +296,7 @@ impl Thread {
         self.process.tasks.borrow_mut().push(task);
     }
 
-    fn start_thread<F>(&self, name: &str, child: Child, body: impl FnOnce(Thread) -> F + 'static)
-    where
-        F: Future<Output = Result<(), Stop>> + 'static,
-    {
+    fn start_thread(&self, name: &str, child: Child, body: Body) {
         self.process.threads.set(self.process.threads.get() + 1);
         let task =
             self.kernel.with(|mm| mm.pages_mut().spaces_mut().start_thread(self.task)).expect("who starts it lives");
