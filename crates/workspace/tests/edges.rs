@@ -129,6 +129,29 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("workspace", &[]),
     ("mutants", &[]),
+    (
+        "fuzz",
+        &[
+            "fleet",
+            "guard",
+            "host",
+            "import",
+            "lab",
+            "live",
+            "mm",
+            "policy",
+            "procfs",
+            "record",
+            "referee",
+            "report",
+            "snapshot",
+            "sweep",
+            "testkit",
+            "trace",
+            "units",
+            "workloads",
+        ],
+    ),
 ];
 
 /// Crates that every crate may have as a development dependency: what only tests, benches and fuzz targets use, and the
