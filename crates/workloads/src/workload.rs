@@ -135,9 +135,10 @@ pub async fn run_as_chosen<S: Sys>(
     parameters: &Parameters,
     program: impl Future<Output = Result<(), Stop>>,
 ) -> Result<(), Stop> {
-    bind_as_chosen(&sys, parameters).await?;
     let stay = Beforehand::start(&sys, parameters).await?;
     let others = Beside::start(&sys, parameters).await?;
+    // The others are the host, which runs where it likes.
+    bind_as_chosen(&sys, parameters).await?;
     let ran = under_policy(&sys, parameters, program).await;
     if let Some(others) = others.filter(|_| ran.is_ok()) {
         others.end(&sys).await?;

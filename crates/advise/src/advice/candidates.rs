@@ -1,4 +1,5 @@
-//! Remedies that are tried: one table of settings with values, those that follow from what the copy has, requests to the kernel, and processes.
+//! Remedies that are tried: one table of settings with values, those that follow from what the copy has, requests to the kernel, places for
+//! the program, and processes.
 //!
 //! Key type: [`Remedy`]. A remedy that the kernel lacks, or that the host has already, is not tried.
 
@@ -10,8 +11,9 @@ use order9_procfs::sysctl::Setting;
 use order9_snapshot::Snapshot;
 use order9_snapshot::owners::{Holdings, OwnerId, Process};
 use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages};
+use order9_workloads::Workload;
 
-use super::remedy::{Drop, Remedy, Target};
+use super::remedy::{Drop, Placement, Remedy, Target};
 
 /// A setting by its Linux name, a value that is worth a try, and what it takes from whom.
 type Row = (&'static str, &'static str, &'static str);
@@ -81,7 +83,8 @@ pub(super) fn candidates(snapshot: &Snapshot, plan: &Plan, held: Option<&Holding
     let of_rows = rows.filter_map(|(name, value, risk)| copy.remedy(&[(name, (*value).to_owned())], risk));
     let computed = [copy.khugepaged(1), copy.khugepaged(10), copy.reserve(2), copy.reserve(4), copy.hugetlb()];
     let of_processes = held.into_iter().flat_map(|held| copy.processes(held));
-    of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot)).chain(of_processes).collect()
+    let of_host = of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot));
+    of_host.chain(placements(snapshot, plan)).chain(of_processes).collect()
 }
 
 /// The copy, and the kernel that it runs under.
@@ -181,6 +184,18 @@ fn requests(snapshot: &Snapshot) -> Vec<Remedy> {
         .chain([both])
         .map(|(drop, nodes)| Remedy::of_requests(drop, nodes, snapshot))
         .collect()
+}
+
+/// Places for the program of the demand: each node that has CPUs and memory, and all nodes in turn. None where the user has placed the
+/// program, and where the demand is the host itself.
+fn placements(snapshot: &Snapshot, plan: &Plan) -> Vec<Remedy> {
+    let is_placed = ["cpus", "mempolicy"].iter().any(|key| plan.chosen.contains_key(key));
+    let with_memory = snapshot.nodes.iter().filter(|node| has_memory(snapshot, node.id));
+    if is_placed || plan.workload == Workload::LikeHost || with_memory.clone().count() < 2 {
+        return Vec::new();
+    }
+    let bound = with_memory.filter(|node| !node.cpus.is_empty()).map(|node| Placement::Bind(node.id));
+    bound.chain([Placement::Interleave]).map(Remedy::of_placement).collect()
 }
 
 fn has_memory(snapshot: &Snapshot, node: NodeId) -> bool {

@@ -24,8 +24,20 @@ pub struct Remedy {
     pub collapse: Option<Target>,
     /// Process that is started anew once, before the demand: its memory is free, and it takes as much again.
     pub restart: Option<Target>,
+    /// Place in which the program of the demand runs.
+    pub placement: Option<Placement>,
     /// Sentences that say what the remedy takes, and from whom.
     pub risks: Vec<String>,
+}
+
+/// Nodes on which a program runs, and from which it has its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// CPUs and memory of one node alone.
+    Bind(NodeId),
+    /// All CPUs, and memory of all nodes in turn.
+    Interleave,
 }
 
 /// Process that a remedy is about.
@@ -73,6 +85,47 @@ impl Drop {
             Self::Pages => "all programs read their files from disk again",
             Self::Slab => "names and inodes are looked up on disk again, and the page cache of dropped inodes goes too",
             Self::All => "all programs read files, names and inodes from disk again",
+        }
+    }
+}
+
+impl Placement {
+    fn name(self) -> String {
+        match self {
+            Self::Bind(node) => format!("bind to node {node}"),
+            Self::Interleave => "interleave nodes".to_owned(),
+        }
+    }
+
+    /// Parameters of a demand that runs there.
+    fn parameters(self) -> Vec<String> {
+        match self {
+            Self::Bind(node) => vec![format!("cpus=cpunodebind:{node}"), format!("mempolicy=bind:{node}")],
+            Self::Interleave => vec!["mempolicy=interleave:all".to_owned()],
+        }
+    }
+
+    /// The start of the program by hand, and as a service.
+    fn linux(self) -> [String; 2] {
+        let (options, unit) = match self {
+            Self::Bind(node) => (
+                format!("--cpunodebind={node} --membind={node}"),
+                format!("NUMAPolicy=bind NUMAMask={node} CPUAffinity=numa"),
+            ),
+            Self::Interleave => ("--interleave=all".to_owned(), "NUMAPolicy=interleave NUMAMask=all".to_owned()),
+        };
+        [format!("numactl {options} PROGRAM"), format!("# in a systemd unit, a line each: {unit}")]
+    }
+
+    fn risk(self) -> String {
+        match self {
+            Self::Bind(node) => format!(
+                "the program gets CPUs and memory of node {node} alone: where that is full the program waits for reclaim, swaps or is \
+                 killed, however much is free elsewhere"
+            ),
+            Self::Interleave => {
+                "each CPU of the program finds most of its memory on other nodes, whose free memory it takes".to_owned()
+            }
         }
     }
 }
@@ -133,9 +186,15 @@ impl Remedy {
         Self { name: format!("restart {}", target.name()), risks: vec![risk], restart: Some(target), ..Self::nothing() }
     }
 
+    /// A program that runs elsewhere.
+    pub(super) fn of_placement(placement: Placement) -> Self {
+        Self { name: placement.name(), risks: vec![placement.risk()], placement: Some(placement), ..Self::nothing() }
+    }
+
     /// The host as it is.
     pub(super) const fn nothing() -> Self {
         Self {
+            placement: None,
             collapse: None,
             restart: None,
             name: String::new(),
@@ -147,17 +206,19 @@ impl Remedy {
         }
     }
 
-    /// Both remedies; `None` where they write the same setting, or both make requests.
+    /// Both remedies; `None` where they write the same setting, both make requests, or both place the program.
     pub(super) fn and(&self, other: &Self) -> Option<Self> {
         let names = |of: &Self| {
             of.settings.iter().filter_map(|pair| pair.split('=').next()).map(str::to_owned).collect::<Vec<_>>()
         };
-        let clash =
-            names(self).iter().any(|name| names(other).contains(name)) || self.has_requests() && other.has_requests();
+        let clash = names(self).iter().any(|name| names(other).contains(name))
+            || self.has_requests() && other.has_requests()
+            || self.placement.is_some() && other.placement.is_some();
         let (of_requests, rest) = if other.has_requests() { (other, self) } else { (self, other) };
         (!clash).then(|| Self {
             name: format!("{}{TOGETHER}{}", of_requests.name, rest.name),
             settings: self.settings.iter().chain(&other.settings).cloned().collect(),
+            placement: self.placement.or(other.placement),
             risks: self.risks.iter().chain(&other.risks).cloned().collect(),
             ..of_requests.clone()
         })
@@ -169,6 +230,7 @@ impl Remedy {
             Some(pair) => pair.split('=').next().unwrap_or(pair),
             None if self.collapse.is_some() => "collapse",
             None if self.restart.is_some() => "restart",
+            None if !self.has_requests() => "placement",
             None => "requests",
         }
     }
@@ -185,7 +247,7 @@ impl Remedy {
         self.restart.as_ref().map(|target| target.id)
     }
 
-    /// Parameters of the demand that make the requests.
+    /// Parameters of the demand that make the requests and place the program.
     pub(super) fn parameters(&self) -> Vec<String> {
         let drop = self.drop_caches.map(|drop| format!("drop_first={}", drop.number()));
         let compact = (!self.compact_nodes.is_empty()).then(|| format!("compact_first={}", list(&self.compact_nodes)));
@@ -196,7 +258,8 @@ impl Remedy {
             let advised = if target.advised { "yes" } else { "no" };
             [format!("retake_first={}", target.size.get()), format!("retake_madvise={advised}")]
         });
-        drop.into_iter().chain(compact).chain(collapse).chain(retake).collect()
+        let place = self.placement.into_iter().flat_map(Placement::parameters);
+        drop.into_iter().chain(compact).chain(collapse).chain(retake).chain(place).collect()
     }
 
     /// The command of order9 that writes the settings, with a way back, or that collapses memory.
@@ -225,7 +288,8 @@ impl Remedy {
             Some(service) => format!("systemctl restart {service}"),
             None => format!("kill {}    # and start {} again", target.pid, target.command),
         });
-        self.settings.iter().map(write).chain(drop).chain(all).chain(each).chain(restart).collect()
+        let place = self.placement.into_iter().flat_map(Placement::linux);
+        self.settings.iter().map(write).chain(drop).chain(all).chain(each).chain(restart).chain(place).collect()
     }
 }
 
@@ -294,6 +358,20 @@ mod tests {
         let both = defrag.and(&drop).expect("a setting and a request");
         assert_eq!(both.name, "drop_caches=2 + thp.defrag=always");
         assert_eq!(both.linux().len(), 2);
+    }
+
+    #[test]
+    fn a_program_is_placed_beside_settings_and_requests() {
+        let bind = Remedy::of_placement(Placement::Bind(NodeId(1)));
+        assert_eq!((bind.name.as_str(), bind.kind(), bind.order9()), ("bind to node 1", "placement", None));
+        assert_eq!(bind.parameters(), ["cpus=cpunodebind:1", "mempolicy=bind:1"]);
+        assert_eq!(bind.linux()[0], "numactl --cpunodebind=1 --membind=1 PROGRAM");
+        assert_eq!(bind.and(&Remedy::of_placement(Placement::Interleave)), None, "a program runs in one place");
+        let drop = Remedy { drop_caches: Some(Drop::Slab), name: "drop_caches=2".to_owned(), ..Remedy::nothing() };
+        for both in [bind.and(&drop), drop.and(&bind)].map(|both| both.expect("a request and a place")) {
+            assert_eq!(both.parameters(), ["drop_first=2", "cpus=cpunodebind:1", "mempolicy=bind:1"]);
+            assert_eq!(both.linux().len(), 3);
+        }
     }
 
     #[test]

@@ -102,15 +102,12 @@ fn the_guard_is_tried_beside_the_kernel_and_the_runs_are_kept() {
     let text = order9_line(SIMULATE, &map).success();
     compare("guard-simulate.txt", &text);
     assert_eq!(text.lines().find(|line| line.chars().count() > 98), None, "text fits 98 columns");
-    let json: Value = serde_json::from_str(&order9_line(&format!("{SIMULATE} --json"), &map).success()).unwrap();
-    hold("guard", &json);
-    assert_eq!(json["verdicts"].as_array().unwrap().len(), 6);
     let folder = tempfile::tempdir().unwrap();
     let runs = folder.path().join("runs");
-    order9(
-        SIMULATE.split(' ').chain(["-o", runs.to_str().unwrap()]).map(|word| word.replace("{}", map.to_str().unwrap())),
-    )
-    .success();
+    let line = format!("{SIMULATE} --json -o {}", runs.display());
+    let json: Value = serde_json::from_str(&order9_line(&line, &map).success()).unwrap();
+    hold("guard", &json);
+    assert_eq!(json["verdicts"].as_array().unwrap().len(), 6);
     assert!(order9_line("compare {}", &runs).success().contains("guard"));
     let repeated = order9_line("run --repeat {}", &runs).success();
     let digests: Vec<_> = repeated.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();

@@ -110,9 +110,13 @@ fn a_host_goes_on_as_in_its_recording_alone_and_beside_another_program() {
     let faults = growth(&folder.path().join("beside"), "measure", "pgfault");
     assert!((700 * 7..=700 * 9).contains(&faults), "{faults}");
     let line = "advise --demand {}/rec --want 64M --param hold=0s --seeds 2 {}/rec/live-7.2-seed-1-start.o9snap";
-    let advice = order9_line(line, folder.path()).success();
-    let squeezed = advice.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(squeezed.contains(&format!("beside={}/rec", folder.path().display())), "{advice}");
+    let guard = "guard --simulate {}/rec/live-7.2-seed-1-start.o9snap --demand {}/rec --param size=64M --param pause=1s \
+                 --param hold=0s --seeds 1";
+    for line in [line, guard] {
+        let answer = order9_line(line, folder.path()).success();
+        let squeezed = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(squeezed.contains(&format!("beside={}/rec", folder.path().display())), "{answer}");
+    }
 }
 
 #[test]
