@@ -98,11 +98,11 @@ step "engine without std: x86_64-unknown-none" engine_for x86_64-unknown-none
 step "documentation" documentation
 step "licences, bans and sources of dependencies" licences
 step "security advisories" advisories
-step "examples in the documentation" tests --doc
 # Benches are compiled by clippy; running them is `make bench`.
 # Libraries and binaries with unit tests are among --tests; --lib would compile those without, too.
 kinds=(--tests --examples)
 step "tests compile" cargo test --locked --workspace --no-run "${kinds[@]}"
+step "examples in the documentation" tests --doc
 step "virtual machines" guests
 # Beside the tests, which leave a core idle now and then.
 scripts/python.sh >"$beside" 2>&1 &
