@@ -7,7 +7,7 @@ use order9_report::terminal::ColourDepth;
 use order9_units::{Bytes, Nanos, PAGEBLOCK_PAGES, Pages};
 
 use super::remedy::TOGETHER;
-use super::{Advice, Case, Finding, owners};
+use super::{Advice, Case, Finding, Verdict, owners};
 
 /// Columns of the text.
 const WIDTH: usize = 98;
@@ -85,7 +85,8 @@ impl Advice {
     /// The host as it is, and the remedies that are worth it; where none is, those that came nearest.
     fn table(&self) -> String {
         let mut nearest: Vec<&Finding> = Vec::new();
-        for other in self.others.iter().filter(|other| other.worth_ns >= SHOWN) {
+        let came_near = |other: &&Finding| other.worth_ns >= SHOWN && other.verdict != Verdict::Worse;
+        for other in self.others.iter().filter(came_near) {
             if nearest.iter().all(|better| better.remedy.kind() != other.remedy.kind()) {
                 nearest.push(other);
             }

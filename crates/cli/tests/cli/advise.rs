@@ -145,6 +145,19 @@ fn advice_names_what_is_worth_it_with_its_command() {
 }
 
 #[test]
+fn a_program_is_placed_on_the_node_that_has_room_for_it() {
+    let line = "advise {} --want 600M --prices xeon-2s --param pause=0s --param hold=0s";
+    let advice = text(&format!("{line} --seeds 8"), "numa-6.1.o9snap");
+    compare("advise-numa.txt", &advice);
+    assert!(advice.contains("\n  numactl --cpunodebind=1 --membind=1 PROGRAM\n"), "{advice}");
+    // Bound to a node that is too small the program is killed, which costs nothing further.
+    let advice = text(line, "numa-uneven-7.2.o9snap");
+    assert!(advice.starts_with("Do nothing: ") && !advice.contains("bind to node"), "{advice}");
+    let placed = text(&format!("{line} --param cpus=cpunodebind:0"), "numa-uneven-7.2.o9snap");
+    assert!(!placed.contains("interleave") && !placed.contains("bind to node"), "the user has placed it: {placed}");
+}
+
+#[test]
 fn where_nothing_is_worth_it_the_advice_is_to_do_nothing() {
     let advice = text("advise {} --want 64M --param pause=0s --param hold=0s", "slabs-6.12.o9snap");
     assert!(advice.starts_with("Do nothing: 100 % of the demand is huge as the host is, and none of "), "{advice}");
