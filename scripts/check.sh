@@ -5,8 +5,7 @@ cd "$(dirname "$0")/.."
 
 CARGO_DENY=0.20.2
 log=$(mktemp)
-beside=$(mktemp)
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$log" "$beside"' EXIT
+trap 'rm -f "$log"' EXIT
 
 # Runs a check under a heading and says how long it took: step HEADING COMMAND...
 step() {
@@ -76,14 +75,6 @@ kernel() {
         echo "SKIPPED: no kernel for virtual machines came."
 }
 
-# Ends when the check beside the tests has, with its output and its result.
-python_package() {
-    local result=0
-    wait "$python" || result=$?
-    cat "$beside"
-    return $result
-}
-
 # The sum over all test binaries, in the form of their own summaries.
 total() {
     awk '/^test result:/ { passed += $4; failed += $6; ignored += $8 }
@@ -104,10 +95,7 @@ kinds=(--tests --examples)
 step "tests compile" cargo test --locked --workspace --no-run "${kinds[@]}"
 step "examples in the documentation" tests --doc
 step "virtual machines" guests
-# Beside the tests, which leave a core idle now and then.
-scripts/python.sh >"$beside" 2>&1 &
-python=$!
 step "tests" tests "${kinds[@]}"
-step "Python package" python_package
+step "Python package" scripts/python.sh
 step "every workload on every machine, small" scripts/matrix.sh --small --one-in 4 --jobs "$(nproc)" target/debug/order9
 total
