@@ -238,6 +238,7 @@ impl Processes for Thread {
 }
 
 impl Thread {
+    // The future is boxed here, since the code of a future is compiled wherever it is awaited.
     fn spawn_boxed<'a>(
         &'a self,
         kind: ChildKind,

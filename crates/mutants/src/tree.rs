@@ -13,7 +13,7 @@ use crate::plant::{MODULE, plant};
 
 /// Folders that are no part of the copy: what is built, what git keeps, and this tool, whose lists name the sources as they
 /// are.
-const LEFT_OUT: [&str; 6] = ["target", ".git", "fuzz/target", "fuzz/artifacts", "runs", "crates/mutants"];
+const LEFT_OUT: [&str; 5] = ["target", ".git", "fuzz/artifacts", "runs", "crates/mutants"];
 
 /// The sources and their copy.
 pub(crate) struct Tree {

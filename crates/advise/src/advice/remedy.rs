@@ -230,8 +230,8 @@ impl Remedy {
             Some(pair) => pair.split('=').next().unwrap_or(pair),
             None if self.collapse.is_some() => "collapse",
             None if self.restart.is_some() => "restart",
-            None if !self.has_requests() => "placement",
-            None => "requests",
+            None if self.has_requests() => "requests",
+            None => "placement",
         }
     }
 
