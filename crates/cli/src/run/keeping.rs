@@ -3,8 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use order9_lab::{Finished, Plan, asked};
@@ -20,9 +19,14 @@ use crate::output::complain;
 /// Runs that are kept as they end, and the first error in keeping one.
 pub(super) struct Keeping {
     partial: Partial,
+    state: Arc<Mutex<State>>,
+}
+
+/// Whoever holds its lock sees no run half kept.
+struct State {
     /// Number of runs that are kept.
-    count: Arc<AtomicUsize>,
-    failed: Mutex<Option<WriteError>>,
+    count: usize,
+    failed: Option<WriteError>,
 }
 
 /// Runs and files that an interrupted attempt has kept.
@@ -37,28 +41,28 @@ impl Keeping {
     /// Beside the place `target`; `begin` says what becomes of runs that are there already.
     pub(super) fn open(target: &Target, plan: &Plan, begin: Begin) -> Result<(Self, Left), Failure> {
         let (partial, kept) = target.partial(own_digest()?, &asked(plan), begin).map_err(|error| refused(&error))?;
-        let count = Arc::new(AtomicUsize::new(kept.len()));
+        let state = State { count: kept.len(), failed: None };
         let mut left = Left::default();
         for kept in kept {
             left.finished.inputs.get_or_insert(kept.inputs);
             left.finished.runs.push(kept.run);
             left.files.extend(kept.files);
         }
-        Ok((Self { partial, count, failed: Mutex::default() }, left))
+        Ok((Self { partial, state: Arc::new(Mutex::new(state)) }, left))
     }
 
     /// Keeps a run. After a failure nothing more is kept.
     pub(super) fn keep(&self, inputs: &Inputs, run: &Run, files: &[ExtraFile]) {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.is_none() {
-            *failed = self.partial.keep(inputs, run, files).err();
-            self.count.fetch_add(usize::from(failed.is_none()), Ordering::Relaxed);
+        let mut state = locked(&self.state);
+        if state.failed.is_none() {
+            state.failed = self.partial.keep(inputs, run, files).err();
+            state.count += usize::from(state.failed.is_none());
         }
     }
 
     /// A run could not start: where none has ended before, nothing is left behind.
     pub(super) fn give_up(self) {
-        if self.count.load(Ordering::Relaxed) == 0 {
+        if locked(&self.state).count == 0 {
             // The refusal that follows says more than that a folder could not be removed.
             let _ = self.partial.remove();
         }
@@ -69,7 +73,7 @@ impl Keeping {
     /// # Errors
     /// The first error in keeping a run.
     pub(super) fn finish(self) -> Result<Partial, Failure> {
-        let failed = self.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let failed = locked(&self.state).failed.take();
         failed.map_or(Ok(self.partial), |error| Err(refused(&error)))
     }
 
@@ -82,11 +86,13 @@ impl Keeping {
     ) -> Result<Interruptible, Failure> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let handle = signals.handle();
-        let (count, place) = (Arc::clone(&self.count), self.partial.directory().to_owned());
+        let (state, place) = (Arc::clone(&self.state), self.partial.directory().to_owned());
         thread::spawn(move || {
             let Some(signal) = signals.forever().next() else { return };
+            // Held to the end of the program: no run is kept after the count is told.
+            let state = locked(&state);
             progress.clear();
-            complain(&Failure::Usage(match count.load(Ordering::Relaxed) {
+            complain(&Failure::Usage(match state.count {
                 0 => {
                     // Nothing is lost that this would not say again.
                     let _ = fs::remove_dir_all(&place);
@@ -96,9 +102,14 @@ impl Keeping {
             }));
             // If the signal cannot end the program, the runs go on.
             let _ = emulate_default_handler(signal);
+            drop(state);
         });
         Ok(Interruptible(handle))
     }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Explains signals as long as it lives.
