@@ -10,7 +10,6 @@ use order9_mm::env::{Env, SpinLock, Stall, Task, Until};
 use order9_mm::reclaim::PageWrite;
 use order9_mm::tasks::compact_node;
 use order9_mm::tasks::direct_reclaim;
-use order9_mm::trace::NoTrace;
 use order9_mm::{Gfp, Mm, Request};
 use order9_snapshot::flags::kpf;
 use order9_snapshot::{FrameMapBuilder, FrameState, Machine, NodeInfo, Snapshot, ZoneInfo};
@@ -217,8 +216,6 @@ impl World {
 }
 
 impl Env for World {
-    type Tracer = NoTrace;
-
     fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         step(&mut self.mm.borrow_mut())
     }

@@ -363,32 +363,3 @@ impl<W: Watch + Clone> Clone for Frames<W, Heap> {
         }
     }
 }
-
-impl<W: Watch, S: Storage> Frames<W, S> {
-    /// Gives the frames another watch; `with` makes it of the present one.
-    pub fn with_watch<V: Watch>(self, with: impl FnOnce(W) -> V) -> Frames<V, S> {
-        let Self { table, blocks, types, zones, pcps, nodes, cpus, numa, index, policy, settings, .. } = self;
-        let Self { mobility_grouping, boot_allocated, counters, work, locked, wanted, watch, .. } = self;
-        let watch = with(watch);
-        Frames {
-            table,
-            blocks,
-            types,
-            zones,
-            pcps,
-            nodes,
-            cpus,
-            numa,
-            index,
-            policy,
-            settings,
-            mobility_grouping,
-            boot_allocated,
-            counters,
-            work,
-            locked,
-            wanted,
-            watch,
-        }
-    }
-}

@@ -1,14 +1,12 @@
 //! An engine's memory as a snapshot, from which another run can start.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
-
-use order9_mm::trace::Tracer;
 use order9_mm::{BlockUser, BlockView, FrameState, LruList, Mm, SpaceId, Zone};
 use order9_procfs::sysctl::{self, SETTINGS};
 use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use crate::owners::OwnersOf;
 
@@ -17,7 +15,7 @@ const KERNEL_RELEASE: &str = "6.18.0-order9";
 
 /// The memory of `engine`, on CPUs of these nodes, with its owners among `processes`, the living ones with their address spaces.
 #[must_use]
-pub fn export(engine: &Mm<impl Tracer>, cpus: &[NodeId], processes: &[(SpaceId, String)]) -> Snapshot {
+pub fn export(engine: &Mm, cpus: &[NodeId], processes: &[(SpaceId, String)]) -> Snapshot {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let blocks = end.get().div_ceil(PAGEBLOCK_PAGES.get());
     let type_of = |block: u64| {
@@ -65,7 +63,7 @@ pub const MAP_RELEASE: &str = "6.18.0-order9\n";
 ///
 /// # Errors
 /// Errors of writing.
-pub fn write_map(engine: &Mm<impl Tracer>, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
+pub fn write_map(engine: &Mm, flags: &mut impl Write, counts: &mut impl Write) -> io::Result<()> {
     let end = engine.frames().zones().iter().map(|zone| zone.span().end).max().unwrap_or(Pfn::new(0));
     let (mut flag_words, mut count_words) = (Vec::new(), Vec::new());
     for (_, chunk) in frames(engine, end, |_, _, _| {}).chunks() {
@@ -83,7 +81,7 @@ pub fn write_map(engine: &Mm<impl Tracer>, flags: &mut impl Write, counts: &mut 
 }
 
 /// Every frame up to `end`, block by block; `each` sees the start and order of a block, and whether it is private memory.
-fn frames(engine: &Mm<impl Tracer>, end: Pfn, mut each: impl FnMut(Pfn, Order, bool)) -> FrameMap {
+fn frames(engine: &Mm, end: Pfn, mut each: impl FnMut(Pfn, Order, bool)) -> FrameMap {
     let mut map = FrameMapBuilder::new();
     let mut at = Pfn::new(0);
     while at < end {
@@ -149,7 +147,7 @@ fn flags(view: &BlockView) -> u64 {
 /// Of all private memory of programs.
 const ANON: u64 = kpf::UPTODATE | kpf::LRU | kpf::ANON | kpf::SWAPBACKED;
 
-fn node_info(engine: &Mm<impl Tracer>, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
+fn node_info(engine: &Mm, node: NodeId, cpus: &[NodeId]) -> NodeInfo {
     let own = (0..).zip(cpus).filter(|(_, of)| **of == node).map(|(cpu, _)| cpu);
     NodeInfo {
         id: node,
@@ -159,7 +157,7 @@ fn node_info(engine: &Mm<impl Tracer>, node: NodeId, cpus: &[NodeId]) -> NodeInf
     }
 }
 
-fn zone_info(engine: &Mm<impl Tracer>, zone: &Zone) -> ZoneInfo {
+fn zone_info(engine: &Mm, zone: &Zone) -> ZoneInfo {
     let marks = zone.watermarks();
     let boosted = |mark: u64| Pages::new(mark + zone.boost());
     let areas = zone.areas();
@@ -200,7 +198,7 @@ fn zone_info(engine: &Mm<impl Tracer>, zone: &Zone) -> ZoneInfo {
 }
 
 /// Settings that the engine has.
-fn settings(engine: &Mm<impl Tracer>) -> BTreeMap<String, String> {
+fn settings(engine: &Mm) -> BTreeMap<String, String> {
     let read = SETTINGS.iter().filter_map(|setting| {
         let value = sysctl::read(engine, setting.name).ok()?;
         Some((setting.path.to_owned(), value.trim_end().to_owned()))
@@ -208,7 +206,7 @@ fn settings(engine: &Mm<impl Tracer>) -> BTreeMap<String, String> {
     read.collect()
 }
 
-fn meminfo(engine: &Mm<impl Tracer>) -> BTreeMap<String, u64> {
+fn meminfo(engine: &Mm) -> BTreeMap<String, u64> {
     let mut text = String::new();
     order9_procfs::render_meminfo(engine, &mut text).expect("text can be written to memory");
     let field = |line: &str| {

@@ -3,23 +3,22 @@
 use std::collections::BTreeMap;
 
 use order9_mm::space::HugeAdvice;
-use order9_mm::trace::Tracer;
 use order9_mm::{Mm, SpaceId};
 use order9_snapshot::owners::{OwnerMapBuilder, Owners, Process, User};
 use order9_units::{Order, PAGEBLOCK_PAGES, Pages, Pfn};
 
 /// Finds the process that has a frame, and counts what each has.
-pub(crate) struct OwnersOf<'a, T: Tracer> {
-    engine: &'a Mm<T>,
+pub(crate) struct OwnersOf<'a> {
+    engine: &'a Mm,
     /// Place of the process that has a space.
     places: BTreeMap<SpaceId, usize>,
     processes: Vec<Process>,
     map: OwnerMapBuilder,
 }
 
-impl<'a, T: Tracer> OwnersOf<'a, T> {
+impl<'a> OwnersOf<'a> {
     /// Nobody has anything yet; `processes` are those that live, with their address spaces.
-    pub(crate) fn new(engine: &'a Mm<T>, processes: &[(SpaceId, String)]) -> Self {
+    pub(crate) fn new(engine: &'a Mm, processes: &[(SpaceId, String)]) -> Self {
         let named = (1..).zip(processes);
         let named = named.map(|(pid, (_, command))| Process { pid, command: command.clone(), ..Process::default() });
         Self {

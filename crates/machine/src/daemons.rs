@@ -11,7 +11,6 @@ use order9_mm::{Mm, SpaceId, Wakeups};
 use order9_units::{Nanos, NodeId};
 
 use crate::disk::Op;
-use crate::events::EventLog;
 use crate::kernel::{Engine, Kernel};
 use crate::thread::Thread;
 use crate::time::{Handle, QueueId, TaskId, TaskSpec, Wake};
@@ -210,9 +209,7 @@ impl Kernel {
 }
 
 impl Env for Daemon {
-    type Tracer = EventLog;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<EventLog>) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.kernel.with(step)
     }
 

@@ -1,9 +1,8 @@
 //! Trace events of a run: the engine's, with the time, the CPU and the task that each happened on.
 //!
-//! Key types: [`EventLog`] (the tracer of the lab's engine), [`TraceKinds`] (which events it keeps), [`Traced`] (one of them).
+//! Key types: [`TraceKinds`] (which events a run keeps), [`Traced`] (one of them).
 
 use order9_mm::FrameEvent;
-use order9_mm::trace::{self, Tracer};
 use order9_units::Nanos;
 
 use crate::time::{CpuId, Handle, Switch, TaskId};
@@ -91,13 +90,11 @@ impl TraceKinds {
         self.chosen().any(|name| name == SCHED_SWITCH)
     }
 
-    #[inline(always)]
     fn has(self, event: &Event) -> bool {
         self.0 >> kind(event) & 1 != 0
     }
 }
 
-#[inline(always)]
 const fn kind(event: &Event) -> usize {
     match event {
         Event::Frame(FrameEvent::PageAlloc { .. }) => 0,
@@ -195,7 +192,7 @@ pub(crate) struct Kept {
 
 /// Keeps the events of chosen kinds, up to a number of them.
 #[derive(Clone, Debug)]
-pub struct EventLog {
+pub(crate) struct EventLog {
     handle: Handle,
     kinds: TraceKinds,
     max: usize,
@@ -226,27 +223,17 @@ impl EventLog {
         }
     }
 
+    /// Takes over the events of a step that the present task has just done.
     #[cold]
-    fn keep(&mut self, event: trace::Event) {
+    pub(crate) fn keep(&mut self, events: &mut Vec<Event>) {
         self.take_switches();
-        if self.kept.events.len() + self.kept.switches.len() == self.max {
-            self.kept.lost += 1;
-            return;
-        }
         let (at, cpu, task) = (self.handle.now(), self.handle.cpu(), self.handle.current());
-        self.kept.events.push(Traced { at, cpu, task, event });
-    }
-}
-
-impl Tracer for EventLog {
-    #[inline(always)]
-    fn event(&mut self, event: impl FnOnce() -> Event) {
-        if self.kinds == TraceKinds::NONE {
-            return;
-        }
-        let event = event();
-        if self.kinds.has(&event) {
-            self.keep(event);
+        for event in events.drain(..).filter(|event| self.kinds.has(event)) {
+            if self.kept.events.len() + self.kept.switches.len() == self.max {
+                self.kept.lost += 1;
+            } else {
+                self.kept.events.push(Traced { at, cpu, task, event });
+            }
         }
     }
 }

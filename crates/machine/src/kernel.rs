@@ -15,7 +15,7 @@ use order9_units::{Bytes, Nanos, NodeId};
 use crate::access::Places;
 use crate::cost::{Picos, Prices};
 use crate::daemons::Waiting;
-use crate::events::EventLog;
+use crate::events::{EventLog, TraceKinds};
 use crate::files::Lengths;
 use crate::guard::RunningGuard;
 use crate::kernel_memory::Kmalloc;
@@ -30,7 +30,7 @@ use crate::translations::Translations;
 use crate::variation::Variation;
 
 /// The engine of a machine in virtual time.
-pub type Engine = Mm<EventLog>;
+pub type Engine = Mm;
 
 pub(crate) struct Kernel {
     pub(crate) handle: Handle,
@@ -42,6 +42,8 @@ pub(crate) struct Kernel {
     /// Node of every CPU.
     pub(crate) cpus: Vec<NodeId>,
     engine: RefCell<Engine>,
+    /// Events of the engine that are kept.
+    pub(crate) log: RefCell<EventLog>,
     /// Locks of the zones, in their order.
     pub(crate) zone_locks: Vec<LockId>,
     /// Locks of the LRU lists, by node.
@@ -138,6 +140,8 @@ impl Kernel {
         let (flusher_wait, written) = (handle.new_queue("flusher"), handle.new_queue("end of writes"));
         let khugepaged_wait = handle.new_queue("khugepaged");
         let transferred = handle.new_queue("end of transfers");
+        let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
+        engine.phys_mut().set_tracing(options.trace != TraceKinds::NONE);
         let places = Places::new(engine.frames().distances(), prices.access.levels());
         Self {
             balances: engine.phys().numa_balancing(),
@@ -146,6 +150,7 @@ impl Kernel {
             prices,
             places,
             engine: RefCell::new(engine),
+            log: RefCell::new(log),
             zone_locks,
             lru_locks,
             owed: Cell::default(),
@@ -188,6 +193,9 @@ impl Kernel {
         let result = step(&mut engine);
         if engine.has_wakeups() {
             self.wake_daemons(&mut engine);
+        }
+        if engine.phys().has_events() {
+            self.log.borrow_mut().keep(engine.phys_mut().events_mut());
         }
         if let Some(every) = self.check_every {
             self.check(&engine, every);

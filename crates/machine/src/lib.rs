@@ -43,7 +43,7 @@ mod user_task;
 mod variation;
 
 pub use counters::{counter_meaning, counter_names};
-pub use events::{CollapseEvent, CompactEvent, Event, EventLog, TraceKinds, Traced, TracedSwitch};
+pub use events::{CollapseEvent, CompactEvent, Event, TraceKinds, Traced, TracedSwitch};
 pub use guard::{GuardStep, Guarded};
 pub use hugetlb::PoolResized;
 pub use kernel::Engine;

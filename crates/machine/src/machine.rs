@@ -14,7 +14,7 @@ use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
 
 use crate::cost::{Picos, Prices};
 use crate::disk::DiskError;
-use crate::events::{EventLog, TraceKinds};
+use crate::events::TraceKinds;
 use crate::huge_prices::huge_prices;
 use crate::kernel::{Engine, Kernel};
 use crate::process::{Body, boxed};
@@ -169,9 +169,7 @@ impl Machine {
             ..Config::new(cpus, options.seed)
         })?;
         let handle = executor.handle().clone();
-        let log = EventLog::new(handle.clone(), options.trace, options.trace_max);
-        let engine = mm.with_tracer(log);
-        let kernel = Rc::new_cyclic(|this| Kernel::new(handle, engine, prices, options, this));
+        let kernel = Rc::new_cyclic(|this| Kernel::new(handle, mm, prices, options, this));
         kernel.available_at_start.set(options.available.map(|of| of.saturating_sub(options.reserve)));
         kernel.reserve.set(options.reserve);
         let (sample_every, sample_finely) = (options.sample_every, options.sample_finely);

@@ -195,7 +195,7 @@ impl Kernel {
     pub(crate) fn results(&self, outcome: Outcome, elapsed: Nanos, times: Times) -> Results {
         let Record { operations, samples, phases, series, pools, numa_maps, notes } = self.record.take();
         let kills = self.kills.take();
-        let Kept { events, switches, lost: events_lost } = self.with(|mm| mm.phys_mut().tracer_mut().take());
+        let Kept { events, switches, lost: events_lost } = self.log.borrow_mut().take();
         let name = |task: TaskId| self.handle.task_name(task).to_string();
         let tasks = self.handle.tasks().map(name).collect();
         let schedule = self.handle.digest();

@@ -9,7 +9,6 @@ use order9_units::{Nanos, NodeId};
 use order9_workloads::Stop;
 
 use crate::balancing::NextLook;
-use crate::events::EventLog;
 use crate::kernel::Kernel;
 use crate::process::Process;
 use crate::time::Class;
@@ -60,10 +59,8 @@ impl Thread {
 }
 
 impl Env for Thread {
-    type Tracer = EventLog;
-
     #[inline]
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<EventLog>) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.kernel.with(step)
     }
 

@@ -17,7 +17,6 @@
 //! contents do. Prices and the order of events at one instant do not vary.
 
 use order9_mm::Mm;
-use order9_mm::trace::Tracer;
 use order9_units::Nanos;
 use rand_pcg::rand_core::Rng as _;
 
@@ -48,7 +47,7 @@ impl Variation {
     }
 
     /// Orders the lists of a memory that nothing has used since it was set up.
-    pub fn order_lists<T: Tracer>(self, mm: &mut Mm<T>) {
+    pub fn order_lists(self, mm: &mut Mm) {
         if let Some(mut stream) = self.stream("free lists") {
             mm.phys_mut().reorder_free_lists(SECTION, |end| below(&mut stream, end));
         }

@@ -9,9 +9,8 @@ use order9_frames::{Verdict, require};
 
 use crate::Mm;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Checks every law.
     ///
     /// # Errors
@@ -33,7 +32,7 @@ impl<T: Tracer> Mm<T> {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn check_counters(&self) -> Verdict {
         let counters = &self.counters;
         for (who, steal, scan) in [

@@ -14,7 +14,6 @@ use order9_units::{Nanos, NodeId, Pfn};
 
 use crate::Mm;
 use crate::reclaim::PageWrite;
-use crate::trace::Tracer;
 
 pub use crate::compact_result::{CompactPriority, CompactResult};
 pub use alone::{Alone, run};
@@ -25,11 +24,8 @@ mod disks;
 
 /// A task's way to the engine and to time.
 pub trait Env {
-    /// The engine's tracer.
-    type Tracer: Tracer;
-
     /// Runs one bounded step on the engine.
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<Self::Tracer>) -> R) -> R;
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R;
 
     /// Lets the time pass that the engine's work since the last call takes; other tasks may run.
     fn spend(&self) -> impl Future<Output = ()>;

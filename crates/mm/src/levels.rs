@@ -13,7 +13,6 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Owner, UserLevels};
-use crate::trace::Tracer;
 
 /// Pages of a node that programs and files use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub struct NodeLevels {
     pub swap_cached: u64,
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Pages that nobody uses: `MemFree`.
     #[must_use]
     pub fn free_pages(&self) -> Pages {
@@ -55,7 +54,7 @@ impl UsedPages {
     /// Pages that programs could get without swapping: `MemAvailable`. Half of the page cache, and of the slab that can be
     /// reclaimed, is taken for in use or fragmented, but never more than the low marks.
     #[must_use]
-    pub(crate) fn available(&self, phys: &PhysMem<impl Tracer>) -> Pages {
+    pub(crate) fn available(&self, phys: &PhysMem) -> Pages {
         let sum = |of: fn(&Zone) -> u64| phys.frames.zones().iter().map(of).sum::<u64>();
         let low = sum(|zone| zone.watermarks().low);
         let unused_part = |pages: u64| pages - (pages / 2).min(low);
@@ -67,7 +66,7 @@ impl UsedPages {
     /// Pages that an mlocked mapping maps, each once: `nr_mlock` of the machine, or of a node. Takes a walk over all page tables
     /// of such mappings.
     #[must_use]
-    pub(crate) fn mlocked(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub(crate) fn mlocked(&self, node: Option<NodeId>, phys: &PhysMem) -> u64 {
         let mut pages: Vec<Idx> = Vec::new();
         for (_, space) in self.spaces.iter() {
             for vma in space.vmas().filter(|vma| vma.locked) {
@@ -82,7 +81,7 @@ impl UsedPages {
 
     /// Pages of a node by their use, for programs and files. Takes a walk over the frames of the node.
     #[must_use]
-    pub(crate) fn node_levels(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> NodeLevels {
+    pub(crate) fn node_levels(&self, node: NodeId, phys: &PhysMem) -> NodeLevels {
         let mut found = NodeLevels::default();
         let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
         for pfn in zones.flat_map(|zone| zone.span().iter()) {
@@ -93,7 +92,7 @@ impl UsedPages {
         found
     }
 
-    fn add_frame(&self, levels: &mut UserLevels, idx: Idx, phys: &PhysMem<impl Tracer>) {
+    fn add_frame(&self, levels: &mut UserLevels, idx: Idx, phys: &PhysMem) {
         let is_part = || phys.frames.word(idx).is_tail() && self.rmap.huge_head(idx, phys).is_some();
         match self.rmap.owner(idx) {
             Owner::Anon(_) | Owner::Shared { .. } => levels.anon += u64::from(!is_part()),

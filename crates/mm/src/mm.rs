@@ -22,15 +22,14 @@ use crate::policy::Policy;
 use crate::reclaim::{Reclaim, ReclaimControl};
 use crate::runs::Runs;
 use crate::tags::Tags;
-use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::wakeups::Wakeups;
 use crate::work::{LruLockWork, Work, WorkDone};
 
 /// Memory of one machine: the frames, and the layers above them: who uses frames, who gets them back, who makes blocks of them.
 #[derive(Clone)]
-pub struct Mm<T: Tracer = NoTrace> {
-    pub(crate) phys: PhysMem<T>,
+pub struct Mm {
+    pub(crate) phys: PhysMem,
     pub(crate) pages: UsedPages,
     pub(crate) reclaim: Reclaim,
     pub(crate) reclaim_runs: Runs<ReclaimControl>,
@@ -40,23 +39,20 @@ pub struct Mm<T: Tracer = NoTrace> {
 
 impl Mm {
     /// The engine with the contents of all pages followed from now on, as [`crate::MmBuilder::content_tags`] does. Contents
-    /// that pages
-    /// hold already are taken to be zeros.
+    /// that pages hold already are taken to be zeros.
     #[must_use]
     pub fn with_content_tags(mut self) -> Self {
         self.pages.tags = Some(Tags::new(self.phys.frames.table().len()));
         self
     }
 
-    /// The engine with a tracer, which sees everything from now on.
+    /// The engine with every event kept from now on, for [`PhysMem::events_mut`].
     #[must_use]
-    pub fn with_tracer<T: Tracer>(self, tracer: T) -> Mm<T> {
-        let Self { phys, pages, reclaim, reclaim_runs, compaction, compact_runs } = self;
-        Mm { phys: phys.with_tracer(tracer), pages, reclaim, reclaim_runs, compaction, compact_runs }
+    pub const fn traced(mut self) -> Self {
+        self.phys.set_tracing(true);
+        self
     }
-}
 
-impl<T: Tracer> Mm<T> {
     /// Frees the allocation that starts at `pfn`, on behalf of `cpu`.
     ///
     /// # Errors
@@ -78,12 +74,12 @@ impl<T: Tracer> Mm<T> {
 
     /// Physical memory: what is in force, and the levels of free memory.
     #[must_use]
-    pub const fn phys(&self) -> &PhysMem<T> {
+    pub const fn phys(&self) -> &PhysMem {
         &self.phys
     }
 
     /// Physical memory, to be set up otherwise.
-    pub const fn phys_mut(&mut self) -> &mut PhysMem<T> {
+    pub const fn phys_mut(&mut self) -> &mut PhysMem {
         &mut self.phys
     }
 
@@ -99,13 +95,13 @@ impl<T: Tracer> Mm<T> {
     }
 
     /// Physical memory and the pages in use at once, for a step that needs both.
-    pub const fn parts(&mut self) -> (&mut PhysMem<T>, &mut UsedPages) {
+    pub const fn parts(&mut self) -> (&mut PhysMem, &mut UsedPages) {
         (&mut self.phys, &mut self.pages)
     }
 
     /// The frames of the machine, with their zones, pageblocks, lists and counters.
     #[must_use]
-    pub const fn frames(&self) -> &Frames<impl order9_frames::Watch + use<T>> {
+    pub const fn frames(&self) -> &Frames<impl order9_frames::Watch + use<>> {
         &self.phys.frames
     }
 
@@ -195,7 +191,7 @@ impl<T: Tracer> Mm<T> {
 
 impl UsedPages {
     /// The live allocation that starts at `pfn`, which nobody pins, isolates or owns.
-    pub(crate) fn freeable(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Result<(Idx, Word), FreeError> {
+    pub(crate) fn freeable(&self, pfn: Pfn, phys: &PhysMem) -> Result<(Idx, Word), FreeError> {
         let (idx, word) = phys.frames.freeable(pfn)?;
         // Whatever is movable without an owner may be a driver's.
         let is_driver_page = word.has(Flag::MovableContent) && self.drivers.answer(idx).is_some();
@@ -220,7 +216,7 @@ impl Metadata {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Keeps an account of what compaction is worth, in [`Counters::compact_blocks_emptied`],
     /// [`Counters::compact_least_moves`] and [`Counters::compact_pages_moved`].
     ///

@@ -14,7 +14,6 @@ use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, ZoneKind};
 
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 pub use gigabytes::GigabyteOutlook;
 
@@ -91,7 +90,7 @@ impl Tally {
 impl UsedPages {
     /// The outlook as it is now.
     #[must_use]
-    pub(crate) fn huge_outlook(&self, phys: &PhysMem<impl Tracer>) -> HugeOutlook {
+    pub(crate) fn huge_outlook(&self, phys: &PhysMem) -> HugeOutlook {
         let mut tallies = vec![Tally::default(); phys.frames.zones().len()];
         let mut outlook = HugeOutlook {
             slab_blocks: self.slab.blocks.used(),
@@ -113,7 +112,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Every zone that has memory, in the order of [`Frames::zones`](order9_frames::Frames::zones).
     pub fn zone_fragmentation(&self) -> impl Iterator<Item = ZoneFragmentation> {
         self.frames.zones().iter().filter(|zone| zone.present() > 0).map(|zone| ZoneFragmentation {

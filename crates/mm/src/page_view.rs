@@ -8,7 +8,6 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// Use of the block that starts at a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +55,7 @@ pub enum BlockUser {
 impl UsedPages {
     /// Use of the block that starts at `pfn`; a hole outside the machine's memory.
     #[must_use]
-    pub(crate) fn block_view(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> BlockView {
+    pub(crate) fn block_view(&self, pfn: Pfn, phys: &PhysMem) -> BlockView {
         let Some(idx) = phys.frames.idx(pfn) else {
             return BlockView {
                 state: FrameState::Hole,

@@ -11,9 +11,8 @@ use order9_units::{Migratetype, Order};
 use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Draws another order of every free list but those of CPUs. `below(n)` gives a number under `n`, which is not zero.
     /// Neighbours on a list stay neighbours where they lie in one block of `2^together` frames.
     pub fn reorder_free_lists(&mut self, together: u32, mut below: impl FnMut(u64) -> u64) {
@@ -31,12 +30,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Reorders every LRU list in the same way.
-    pub(crate) fn reorder_lru_lists(
-        &self,
-        together: u32,
-        mut below: impl FnMut(u64) -> u64,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn reorder_lru_lists(&self, together: u32, mut below: impl FnMut(u64) -> u64, phys: &mut PhysMem) {
         let mut sets: Vec<Idx> = self.lru.zones.iter().map(|lru| lru.list(LruList::ALL[0])).collect();
         sets.dedup();
         for set in sets {

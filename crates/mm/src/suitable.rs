@@ -8,7 +8,6 @@ use order9_units::metrics::fragmentation_index;
 use order9_units::{Order, ZoneKind};
 
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Whether compaction can start in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +31,7 @@ const fn huge_mark(zone: &Zone) -> u64 {
     zone.watermarks().of(HUGE_LEAVES) + Order::PAGEBLOCK.pages().get() - 1
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether compaction for a block of `order` can start in `zone`, for requests up to `class`, with rights and mark as in
     /// `flags`.
     #[must_use]

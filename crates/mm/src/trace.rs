@@ -1,8 +1,10 @@
 //! Trace events, named and filled as Linux' tracepoints.
 //!
-//! A tracer is a type parameter of [`crate::Mm`]: with [`NoTrace`] no event is even built.
+//! Whoever has traced an engine takes its events between two steps. While nobody traces it, no event is even built.
 
 mod collapse;
+
+use alloc::vec::Vec;
 
 use order9_frames::{FrameEvent, Gfp};
 use order9_units::{Nanos, NodeId, Order, Pfn, PfnRange, ZoneKind};
@@ -18,25 +20,25 @@ use crate::reclaimer::Stalled;
 
 pub use collapse::CollapseEvent;
 
-/// Receives events as they happen.
-pub trait Tracer {
-    /// Takes one event; a tracer that is off does not call `event`.
-    fn event(&mut self, event: impl FnOnce() -> Event);
+/// Events of an engine, in order, until somebody takes them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trace {
+    pub(crate) is_on: bool,
+    pub(crate) events: Vec<Event>,
 }
 
-/// Drops every event unbuilt.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoTrace;
-
-impl Tracer for NoTrace {
+impl Trace {
+    /// Keeps an event, which is not built while nobody traces.
     #[inline(always)]
-    fn event(&mut self, _: impl FnOnce() -> Event) {}
-}
+    pub(crate) fn event(&mut self, event: impl FnOnce() -> Event) {
+        if self.is_on {
+            self.keep(event());
+        }
+    }
 
-/// Keeps every event, in order.
-impl Tracer for alloc::vec::Vec<Event> {
-    fn event(&mut self, event: impl FnOnce() -> Event) {
-        self.push(event());
+    #[cold]
+    fn keep(&mut self, event: Event) {
+        self.events.push(event);
     }
 }
 

@@ -8,7 +8,6 @@ use crate::page_cache::DirtySettings;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::thp::KhugepagedSettings;
-use crate::trace::Tracer;
 
 /// Settings that take effect wherever the engine looks at them next, by their names in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl Tunables {
 impl UsedPages {
     /// The tunables in force.
     #[must_use]
-    pub(crate) fn tunables(&self, phys: &PhysMem<impl Tracer>) -> Tunables {
+    pub(crate) fn tunables(&self, phys: &PhysMem) -> Tunables {
         let settings = &phys.settings;
         Tunables {
             compact_unevictable_allowed: settings.compact_unevictable_allowed,
@@ -88,7 +87,7 @@ impl UsedPages {
     }
 
     /// Changes tunables.
-    pub(crate) fn tune(&mut self, change: impl FnOnce(&mut Tunables), phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn tune(&mut self, change: impl FnOnce(&mut Tunables), phys: &mut PhysMem) {
         let mut tunables = self.tunables(phys);
         change(&mut tunables);
         tunables.assert_ranges();

@@ -3,7 +3,6 @@
 use core::fmt::{Result, Write};
 
 use order9_mm::Mm;
-use order9_mm::trace::Tracer;
 
 use super::populated;
 
@@ -11,7 +10,7 @@ use super::populated;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_buddyinfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
+pub fn render_buddyinfo(mm: &Mm, out: &mut impl Write) -> Result {
     for zone in populated(mm) {
         write!(out, "Node {}, zone {:>8} ", zone.node(), zone.kind())?;
         for area in zone.areas() {

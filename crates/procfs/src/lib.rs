@@ -31,8 +31,6 @@ mod words;
 mod zoneinfo;
 
 use core::fmt::{Result, Write};
-
-use order9_mm::trace::Tracer;
 use order9_mm::{Mm, Zone};
 use order9_units::{Migratetype, NodeId, ZoneKind};
 
@@ -58,12 +56,12 @@ fn labelled(out: &mut impl Write, name: &str, value: u64, unit: &str) -> Result 
 }
 
 /// Zones of a node.
-fn zones_of<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item = &Zone> {
+fn zones_of(mm: &Mm, node: NodeId) -> impl Iterator<Item = &Zone> {
     mm.frames().zones().iter().filter(move |zone| zone.node() == node)
 }
 
 /// Zones that have frames, in the order of the files: by node, lowest zone first.
-fn populated<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = &Zone> {
+fn populated(mm: &Mm) -> impl Iterator<Item = &Zone> {
     mm.frames().nodes().flat_map(move |node| {
         let mut zones: [Option<&Zone>; ZoneKind::COUNT] = [None; ZoneKind::COUNT];
         let of_node = zones_of(mm, node).filter(|zone| zone.present() > 0);
@@ -73,7 +71,7 @@ fn populated<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = &Zone> {
 }
 
 /// Types that have a column or row.
-fn shown_types<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = Migratetype> {
+fn shown_types(mm: &Mm) -> impl Iterator<Item = Migratetype> {
     let has_cma = mm.frames().zones().iter().any(|zone| mm.phys().cma_pages(zone.id()) > 0);
     Migratetype::ALL.into_iter().filter(move |&mt| mt != Migratetype::Cma || has_cma)
 }

@@ -3,7 +3,6 @@
 use core::fmt::{Result, Write};
 
 use order9_mm::policy::HugeInterface;
-use order9_mm::trace::Tracer;
 use order9_mm::{LruList, Mm, Zone};
 use order9_units::{Migratetype, Order, Pages};
 
@@ -13,7 +12,7 @@ use super::labelled;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_meminfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
+pub fn render_meminfo(mm: &Mm, out: &mut impl Write) -> Result {
     meminfo(mm).try_for_each(|(name, value)| match name {
         _ if is_number(name) => labelled(out, name, value, ""),
         _ => labelled(out, name, value, " kB"),
@@ -23,7 +22,7 @@ pub fn render_meminfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
 /// The fields of /proc/meminfo in the kernel's order, in kB; those called `HugePages_` count huge pages.
 ///
 /// `CmaTotal` and `CmaFree` are there on machines with contiguous memory areas.
-pub fn meminfo<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = (&'static str, u64)> {
+pub fn meminfo(mm: &Mm) -> impl Iterator<Item = (&'static str, u64)> {
     let sum = |of: fn(&Zone) -> u64| mm.frames().zones().iter().map(of).sum::<u64>();
     let (managed, free, available) =
         (mm.phys().managed_pages().get(), mm.phys().free_pages().get(), mm.available().get());

@@ -9,7 +9,6 @@ use core::fmt::{Result, Write};
 use order9_units::{Migratetype, NodeId, Order, Pages, write_list};
 
 use order9_mm::policy::HugeInterface;
-use order9_mm::trace::Tracer;
 use order9_mm::{LruList, LruType, Mm, NodeLevels, NumaCounters, Zone};
 
 use super::{labelled, zones_of};
@@ -23,7 +22,7 @@ type Fields = Vec<(&'static str, u64)>;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
+pub fn render_node_meminfo(mm: &Mm, node: NodeId, out: &mut impl Write) -> Result {
     for (name, pages) in node_meminfo(mm, node) {
         write!(out, "Node {node} ")?;
         labelled(out, name, Pages::new(pages).bytes().get() / 1024, " kB")?;
@@ -39,7 +38,7 @@ pub fn render_node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl W
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_node_vmstat<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
+pub fn render_node_vmstat(mm: &Mm, node: NodeId, out: &mut impl Write) -> Result {
     node_vmstat(mm, node).into_iter().try_for_each(|(name, value)| writeln!(out, "{name} {value}"))
 }
 
@@ -47,7 +46,7 @@ pub fn render_node_vmstat<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Wr
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_numastat<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
+pub fn render_numastat(mm: &Mm, node: NodeId, out: &mut impl Write) -> Result {
     let NumaCounters { hit, miss, foreign, interleave_hit, local, other } = numa_counters(mm, node);
     for (name, value) in [
         ("numa_hit", hit),
@@ -66,7 +65,7 @@ pub fn render_numastat<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_node_distance<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
+pub fn render_node_distance(mm: &Mm, node: NodeId, out: &mut impl Write) -> Result {
     for to in mm.frames().nodes() {
         let blank = if to == NodeId(0) { "" } else { " " };
         write!(out, "{blank}{}", mm.frames().distance(node, to))?;
@@ -78,18 +77,18 @@ pub fn render_node_distance<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl 
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_node_cpulist<T: Tracer>(mm: &Mm<T>, node: NodeId, out: &mut impl Write) -> Result {
+pub fn render_node_cpulist(mm: &Mm, node: NodeId, out: &mut impl Write) -> Result {
     let cpus = (0..).zip(mm.frames().cpus()).filter(|&(_, &of)| of == node);
     write_list(out, cpus.map(|(cpu, _)| cpu))?;
     out.write_char('\n')
 }
 
-fn numa_counters<T: Tracer>(mm: &Mm<T>, node: NodeId) -> NumaCounters {
+fn numa_counters(mm: &Mm, node: NodeId) -> NumaCounters {
     mm.frames().numa_counters().get(node.index()).copied().unwrap_or_default()
 }
 
 /// The fields of a node's meminfo in the kernel's order, in pages, without those of its hugetlb pool.
-pub fn node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item = (&'static str, u64)> {
+pub fn node_meminfo(mm: &Mm, node: NodeId) -> impl Iterator<Item = (&'static str, u64)> {
     let sum = |of: fn(&Zone) -> u64| zones_of(mm, node).map(of).sum::<u64>();
     let (managed, free, slab) = (sum(Zone::managed), sum(Zone::free), mm.pages().slab().slab_levels(node));
     let (NodeLevels { user, swap_cached }, pending) = (mm.node_levels(node), mm.write_pending(Some(node)));
@@ -140,7 +139,7 @@ pub fn node_meminfo<T: Tracer>(mm: &Mm<T>, node: NodeId) -> impl Iterator<Item =
 }
 
 /// The fields of a node's vmstat that the engine has, in the kernel's order.
-fn node_vmstat<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Fields {
+fn node_vmstat(mm: &Mm, node: NodeId) -> Fields {
     let sum = |of: fn(&Zone) -> u64| zones_of(mm, node).map(of).sum::<u64>();
     let isolated = |of| zones_of(mm, node).map(|zone| mm.pages().lru().zone_lru(zone.id()).isolated(of)).sum::<u64>();
     let (pair, lru) = (|name, value| (name, value), |list| mm.lru_pages(node, list));

@@ -4,7 +4,6 @@ use core::fmt::{Result, Write};
 
 use order9_mm::mempolicy::{Mempolicy, ModeFlags};
 use order9_mm::space::{NumaUse, VmaKind};
-use order9_mm::trace::Tracer;
 use order9_mm::{Mm, Space};
 use order9_units::{NodeId, Order, PAGE_SIZE};
 
@@ -14,7 +13,7 @@ use crate::Words;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_numa_maps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Write) -> Result {
+pub fn render_numa_maps(mm: &Mm, space: &Space, out: &mut impl Write) -> Result {
     for vma in space.vmas() {
         write!(out, "{:08x} ", vma.range.start.addr().get())?;
         match mm.pages().shown_policy(space, vma) {

@@ -1,8 +1,6 @@
 //! /proc/pagetypeinfo: free blocks by type, and pageblocks by type.
 
 use core::fmt::{Result, Write};
-
-use order9_mm::trace::Tracer;
 use order9_mm::{Mm, Zone};
 use order9_units::{Migratetype, Order};
 
@@ -15,7 +13,7 @@ const LIST_SHOWN_MAX: u32 = 100_000;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_pagetypeinfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
+pub fn render_pagetypeinfo(mm: &Mm, out: &mut impl Write) -> Result {
     writeln!(out, "Page block order: {}", Order::PAGEBLOCK)?;
     writeln!(out, "Pages per block:  {}\n", Order::PAGEBLOCK.pages().get())?;
     write!(out, "{:<43} ", "Free pages count per migrate type at order")?;
@@ -42,7 +40,7 @@ fn render_lists(out: &mut impl Write, zone: &Zone, mt: Migratetype) -> Result {
     out.write_char('\n')
 }
 
-fn render_blocks<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
+fn render_blocks(mm: &Mm, out: &mut impl Write) -> Result {
     write!(out, "\n{:<23}", "Number of blocks type ")?;
     for mt in shown_types(mm) {
         write!(out, "{mt:>12} ")?;

@@ -4,14 +4,13 @@ use core::fmt::{Result, Write};
 
 use order9_mm::Mm;
 use order9_mm::slab::SlabCacheUse;
-use order9_mm::trace::Tracer;
 
 /// Writes /proc/slabinfo in format 2.1 as SLUB fills it: tunables are 0, and every slab counts as active. The newest
 /// cache comes first.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_slabinfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
+pub fn render_slabinfo(mm: &Mm, out: &mut impl Write) -> Result {
     writeln!(out, "slabinfo - version: 2.1")?;
     write!(out, "# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab>")?;
     write!(out, " : tunables <limit> <batchcount> <sharedfactor>")?;

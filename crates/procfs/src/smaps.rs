@@ -5,7 +5,6 @@ use core::fmt::{Display, Result, Write};
 
 use order9_mm::policy::{HugeInterface, ThpPolicy};
 use order9_mm::space::{HugeAdvice, MappingUse, Prot, Vma, VmaKind};
-use order9_mm::trace::Tracer;
 use order9_mm::{Mm, Space};
 use order9_units::{Bytes, Order, PAGE_SIZE, Pages};
 
@@ -15,7 +14,7 @@ use super::labelled;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_smaps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Write) -> Result {
+pub fn render_smaps(mm: &Mm, space: &Space, out: &mut impl Write) -> Result {
     for vma in space.vmas() {
         render_header(out, vma)?;
         labelled(out, "Size", kilobytes(vma.range.len().bytes()), " kB")?;
@@ -35,7 +34,7 @@ pub fn render_smaps<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Write) 
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_smaps_rollup<T: Tracer>(mm: &Mm<T>, space: &Space, out: &mut impl Write) -> Result {
+pub fn render_smaps_rollup(mm: &Mm, space: &Space, out: &mut impl Write) -> Result {
     let ends = space.vmas().map(|vma| (vma.range.start.addr().get(), vma.range.end.addr().get()));
     let (start, end) = ends.reduce(|first, last| (first.0, last.1)).unwrap_or_default();
     named(out, &format!("{start:08x}-{end:08x} ---p 00000000 00:00 0 "), "[rollup]")?;

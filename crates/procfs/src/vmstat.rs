@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use order9_mm::policy::{LazyFree, LruScope, NewAnon};
-use order9_mm::trace::Tracer;
 use order9_mm::{Counters, LruList, LruType, Mm, NumaCounters, Zone};
 use order9_units::{CounterMeaning, CounterUnit, Migratetype, ZoneKind};
 
@@ -56,18 +55,18 @@ const fn kibibytes(name: &'static str, value: u64) -> Field {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_vmstat<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
+pub fn render_vmstat(mm: &Mm, out: &mut impl Write) -> Result {
     vmstat(mm).try_for_each(|(name, value)| writeln!(out, "{name} {value}"))
 }
 
 /// The fields of /proc/vmstat that the engine has, in the kernel's order, those of huge pages all, under today's names. Where zones have LRU lists, what reclaim does
 /// is counted by kind of zone; where anonymous pages start inactive, refaults are counted by type.
-pub fn vmstat<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = (&'static str, u64)> {
+pub fn vmstat(mm: &Mm) -> impl Iterator<Item = (&'static str, u64)> {
     vmstat_fields(mm).map(|field| (field.name, field.value))
 }
 
 /// The fields that [`vmstat`] names, with their meanings.
-pub fn vmstat_fields<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = Field> {
+pub fn vmstat_fields(mm: &Mm) -> impl Iterator<Item = Field> {
     let mut fields = Vec::with_capacity(128);
     zone_levels(mm, &mut fields);
     node_levels(mm, &mut fields);
@@ -122,7 +121,7 @@ pub fn vmstat_fields<T: Tracer>(mm: &Mm<T>) -> impl Iterator<Item = Field> {
 }
 
 /// Machines on which NUMA balancing was never on do without.
-fn numa_balancing_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
+fn numa_balancing_events(mm: &Mm, fields: &mut Fields) {
     if mm.pages().balancing().numa_balancing_was_on() {
         fields.extend([
             events("numa_pte_updates", mm.counters().numa_pte_updates),
@@ -134,7 +133,7 @@ fn numa_balancing_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     }
 }
 
-fn zone_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
+fn zone_levels(mm: &Mm, fields: &mut Fields) {
     let sum = |of: fn(&Zone) -> u64| mm.frames().zones().iter().map(of).sum::<u64>();
     let numa = |of: fn(&NumaCounters) -> u64| mm.frames().numa_counters().iter().map(of).sum::<u64>();
     let lru =
@@ -159,7 +158,7 @@ fn zone_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     fields.extend([pages("numa_local", numa(|node| node.local)), pages("numa_other", numa(|node| node.other))]);
 }
 
-fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
+fn node_levels(mm: &Mm, fields: &mut Fields) {
     let (user, slab) = (mm.pages().user_levels(), mm.pages().slab().slab_total());
     let (pending, limits) = (mm.write_pending(None), mm.dirty_limits());
     let lru =
@@ -199,7 +198,7 @@ fn node_levels<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
 }
 
 /// Writes the events of refaults, which Linux also lists among the levels.
-fn workingset_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
+fn workingset_events(mm: &Mm, fields: &mut Fields) {
     let Counters { workingset_refault, workingset_activate, workingset_restore, .. } = mm.counters();
     if mm.policy().reclaim.new_anon == NewAnon::Inactive {
         fields.extend(by_type!(pages, "workingset_refault", |of: LruType| workingset_refault[of.index()]));
@@ -214,7 +213,7 @@ fn workingset_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     }
 }
 
-fn allocation_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
+fn allocation_events(mm: &Mm, fields: &mut Fields) {
     let counters = mm.counters();
     fields.extend([
         kibibytes("pgpgin", counters.pgpgin),
@@ -242,7 +241,7 @@ fn allocation_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
     }
 }
 
-fn reclaim_events<T: Tracer>(mm: &Mm<T>, fields: &mut Fields) {
+fn reclaim_events(mm: &Mm, fields: &mut Fields) {
     let counters = mm.counters();
     match mm.policy().reclaim.lru {
         LruScope::Node => fields.extend([

@@ -1,8 +1,6 @@
 //! /proc/zoneinfo: every zone in detail.
 
 use core::fmt::{Result, Write};
-
-use order9_mm::trace::Tracer;
 use order9_mm::{LruList, LruType, Mark, Mm, Pcp, Zone};
 use order9_units::{Migratetype, NodeId};
 
@@ -12,7 +10,7 @@ use super::{populated, zones_of};
 ///
 /// # Errors
 /// Those of `out`.
-pub fn render_zoneinfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
+pub fn render_zoneinfo(mm: &Mm, out: &mut impl Write) -> Result {
     let mut shown = None;
     populated(mm).try_for_each(|zone| {
         writeln!(out, "Node {}, zone {:>8}", zone.node(), zone.kind())?;
@@ -24,7 +22,7 @@ pub fn render_zoneinfo<T: Tracer>(mm: &Mm<T>, out: &mut impl Write) -> Result {
 }
 
 /// Levels of a node, which stand under the first zone that it has memory in.
-fn render_node_stats<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, node: NodeId) -> Result {
+fn render_node_stats(mm: &Mm, out: &mut impl Write, node: NodeId) -> Result {
     writeln!(out, "  per-node stats")?;
     let (slab, pending) = (mm.pages().slab().slab_levels(node), mm.write_pending(Some(node)));
     let isolated = |of| zones_of(mm, node).map(|zone| mm.pages().lru().zone_lru(zone.id()).isolated(of)).sum();
@@ -46,7 +44,7 @@ fn render_node_stats<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, node: NodeId) 
     Ok(())
 }
 
-fn render_zone<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, zone: &Zone) -> Result {
+fn render_zone(mm: &Mm, out: &mut impl Write, zone: &Zone) -> Result {
     writeln!(out, "  pages free     {}", zone.free())?;
     for (name, pages) in [
         ("boost", zone.boost()),
@@ -72,7 +70,7 @@ fn render_zone<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, zone: &Zone) -> Resu
     writeln!(out, "  start_pfn:           {}", zone.span().start.get())
 }
 
-fn render_counters<T: Tracer>(mm: &Mm<T>, out: &mut impl Write, zone: &Zone) -> Result {
+fn render_counters(mm: &Mm, out: &mut impl Write, zone: &Zone) -> Result {
     for (name, value) in [
         ("nr_free_pages", zone.free()),
         ("nr_free_pages_blocks", zone.free_in_pageblocks()),

@@ -25,12 +25,12 @@ fn require(holds: bool, law: &str, found: impl FnOnce() -> String) -> Result<(),
 }
 
 impl Laws {
-    pub(crate) fn at_boot<T: order9_mm::trace::Tracer>(mm: &Mm<T>, pageblocks: &[Pfn]) -> Self {
+    pub(crate) fn at_boot(mm: &Mm, pageblocks: &[Pfn]) -> Self {
         Self { served: 0, boosts: boosts(mm), cma: cma_blocks(mm, pageblocks) }
     }
 
     /// Checks what one step did, by its events.
-    pub(crate) fn check_step(&mut self, mm: &Mm<Vec<Event>>, op: Op, events: &[Event]) -> Result<(), Difference> {
+    pub(crate) fn check_step(&mut self, mm: &Mm, op: Op, events: &[Event]) -> Result<(), Difference> {
         let now = boosts(mm);
         let before = std::mem::replace(&mut self.boosts, now);
         for (zone, (&now, &before)) in mm.frames().zones().iter().zip(self.boosts.iter().zip(&before)) {
@@ -61,12 +61,7 @@ impl Laws {
     }
 
     /// Checks totals since boot; `lent_out` pageblocks of contiguous memory areas are isolated for now.
-    pub(crate) fn check_totals(
-        &self,
-        mm: &Mm<Vec<Event>>,
-        pageblocks: &[Pfn],
-        lent_out: usize,
-    ) -> Result<(), Difference> {
+    pub(crate) fn check_totals(&self, mm: &Mm, pageblocks: &[Pfn], lent_out: usize) -> Result<(), Difference> {
         let counted: u64 = mm.frames().numa_counters().iter().map(|numa| numa.hit + numa.miss).sum();
         require(counted == self.served, "numa_hit + numa_miss counts every block handed out", || {
             format!("{counted} counted, {} handed out", self.served)
@@ -89,7 +84,7 @@ impl Laws {
 }
 
 /// A block comes from a zone of the class asked for, and of the node where only that may serve.
-fn check_place(mm: &Mm<Vec<Event>>, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Difference> {
+fn check_place(mm: &Mm, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Difference> {
     let zone = mm.frames().zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
     require(zone.kind() <= gfp.highest_zone(), "no block comes from above the class asked for", || {
         format!("{pfn} in {} for {gfp:?}", zone.kind())
@@ -103,7 +98,7 @@ fn check_place(mm: &Mm<Vec<Event>>, op: Op, pfn: Pfn, gfp: Gfp) -> Result<(), Di
 }
 
 /// Checks that the CPU's lists exceed their size by at most one block after `pfn` was freed to them.
-fn check_cache_size(mm: &Mm<Vec<Event>>, pfn: Pfn, cpu: usize) -> Result<(), Difference> {
+fn check_cache_size(mm: &Mm, pfn: Pfn, cpu: usize) -> Result<(), Difference> {
     let zone = mm.frames().zones().iter().find(|zone| zone.span().contains(pfn)).ok_or("a block outside all zones")?;
     let (FrameState::Pcp { .. }, Some(pcp)) = (mm.frames().frame(pfn), mm.frames().pcp(zone.id(), cpu)) else {
         return Ok(());
@@ -118,11 +113,11 @@ fn check_cache_size(mm: &Mm<Vec<Event>>, pfn: Pfn, cpu: usize) -> Result<(), Dif
     })
 }
 
-fn boosts<T: order9_mm::trace::Tracer>(mm: &Mm<T>) -> Vec<u64> {
+fn boosts(mm: &Mm) -> Vec<u64> {
     mm.frames().zones().iter().map(order9_mm::Zone::boost).collect()
 }
 
-fn cma_blocks<T: order9_mm::trace::Tracer>(mm: &Mm<T>, pageblocks: &[Pfn]) -> usize {
+fn cma_blocks(mm: &Mm, pageblocks: &[Pfn]) -> usize {
     let is_cma = |pfn: &&Pfn| mm.frames().pageblock(**pfn).is_some_and(|block| block.migratetype == Migratetype::Cma);
     pageblocks.iter().filter(is_cma).count()
 }

@@ -1,7 +1,6 @@
 //! The engine and the naive allocator side by side: the same operation to both, then everything compared.
 
 use order9_mm::thp::HugeEnabled;
-use order9_mm::trace::Event;
 use order9_mm::{FrameState, Mm, MmBuilder};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pfn, PfnRange};
 
@@ -15,7 +14,7 @@ pub type Difference = String;
 /// Engine and oracle after the same operations.
 pub struct Pair {
     /// The engine.
-    pub mm: Mm<Vec<Event>>,
+    pub mm: Mm,
     oracle: Oracle,
     laws: Laws,
     live: Vec<Pfn>,
@@ -43,8 +42,7 @@ impl Pair {
     #[must_use]
     pub fn boot(case: &Case) -> Self {
         let layout = case.machine.layout();
-        let builder =
-            MmBuilder::with_tracer(&layout, case.policy(), Vec::new()).expect("machines of the kit are sound");
+        let builder = MmBuilder::new(&layout, case.policy()).expect("machines of the kit are sound").traced();
         let mut mm = builder.boot();
         // The machines are so small that they start without huge pages, and keep less memory free than the naive allocator.
         mm.phys_mut().set_thp_enabled(HugeEnabled::Always);
@@ -71,7 +69,7 @@ impl Pair {
     /// What they differ in.
     pub fn apply(&mut self, op: Op) -> Result<(), Difference> {
         self.step(op)?;
-        let (engine, oracle) = (self.mm.phys_mut().tracer_mut(), &mut self.oracle.events);
+        let (engine, oracle) = (self.mm.phys_mut().events_mut(), &mut self.oracle.events);
         if let Some(at) = (0..engine.len().max(oracle.len())).find(|&at| engine.get(at) != oracle.get(at)) {
             return Err(format!("event {at}: engine {:?}, oracle {:?}", engine.get(at), oracle.get(at)));
         }

@@ -10,18 +10,16 @@ use order9_testkit::profiles::{linux_5_0, linux_5_3};
 use order9_units::Migratetype::{Movable, Unmovable};
 use order9_units::{NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
-type Traced = Mm<Vec<Event>>;
-
 fn order(n: u8) -> Order {
     Order::new(n).expect("tests name orders up to 10")
 }
 
-fn zone(mm: &Traced, kind: ZoneKind) -> &order9_mm::Zone {
+fn zone(mm: &Mm, kind: ZoneKind) -> &order9_mm::Zone {
     mm.frames().zones().iter().find(|zone| zone.kind() == kind).expect("the machine has the zone")
 }
 
-fn extfrag(mm: &mut Traced) -> Vec<Extfrag> {
-    let events = core::mem::take(mm.phys_mut().tracer_mut());
+fn extfrag(mm: &mut Mm) -> Vec<Extfrag> {
+    let events = core::mem::take(mm.phys_mut().events_mut());
     events
         .into_iter()
         .filter_map(|event| if let Event::Frame(FrameEvent::Extfrag(event)) = event { Some(event) } else { None })
@@ -35,12 +33,12 @@ fn managed() -> [PfnRange; 3] {
     [PfnRange::new(layout.reserved[0].end, dma.end), PfnRange::new(dma32.start, layout.holes[0].start), normal]
 }
 
-fn builder(policy: Policy) -> MmBuilder<Vec<Event>> {
-    MmBuilder::with_tracer(&machine_a(0), policy, Vec::new()).expect("the layout is sound")
+fn builder(policy: Policy) -> MmBuilder {
+    MmBuilder::new(&machine_a(0), policy).expect("the layout is sound").traced()
 }
 
 /// Gives every frame of `range` away in the largest aligned blocks.
-fn fill(builder: &mut MmBuilder<Vec<Event>>, range: PfnRange) {
+fn fill(builder: &mut MmBuilder, range: PfnRange) {
     let mut pfn = range.start;
     while pfn < range.end {
         let fits = |order: &Order| pfn.is_aligned(*order) && pfn + order.pages() <= range.end;
@@ -52,7 +50,7 @@ fn fill(builder: &mut MmBuilder<Vec<Event>>, range: PfnRange) {
 
 /// The machine with only Movable blocks of order 8 free, one in every pageblock; `whole` pageblocks at the start of DMA32
 /// are free altogether.
-fn half_free(policy: Policy, whole: u64) -> Traced {
+fn half_free(policy: Policy, whole: u64) -> Mm {
     let mut builder = builder(policy);
     let dma32 = managed()[1].start;
     for range in managed() {
@@ -110,7 +108,7 @@ fn without_a_whole_pageblock_anywhere_the_second_walk_fragments_normal() {
     mm.check().expect("every law holds");
 }
 
-fn assert_fragmented_normal(mm: &mut Traced, pfn: Pfn) {
+fn assert_fragmented_normal(mm: &mut Mm, pfn: Pfn) {
     let events = extfrag(mm);
     assert_eq!(events.len(), 1);
     assert!(events[0].is_fragmenting());
@@ -146,7 +144,7 @@ fn linux_5_0_fragments_normal_all_the_same() {
 
 /// Makes `events` fragmentation events in the zone that `gfp` prefers; each takes the one free order-8 block of another
 /// pageblock, so that no later request finds anything on its own lists.
-fn fragment(mm: &mut Traced, gfp: Gfp, events: u64) {
+fn fragment(mm: &mut Mm, gfp: Gfp, events: u64) {
     for _ in 0..events {
         mm.alloc_fast(&Request::new(order(8), gfp)).expect("half the memory is free");
         assert_eq!(extfrag(mm).into_iter().filter(Extfrag::is_fragmenting).count(), 1);
@@ -186,7 +184,7 @@ fn recomputed_watermarks_end_every_boost() {
 }
 
 /// The machine with `free` pages of zone Normal free, as many as possible in order-9 blocks, and no other memory.
-fn only_normal_free(free: u64) -> Traced {
+fn only_normal_free(free: u64) -> Mm {
     let mut builder = builder(linux_5_3());
     let [dma, dma32, normal] = managed();
     fill(&mut builder, dma);

@@ -115,14 +115,12 @@ fn splitting_the_largest_block_leaves_one_of_every_order() {
     assert_eq!(mm.frames().free_list(zone, Order::MAX, Movable).count(), 7);
 }
 
-type Traced = Mm<Vec<Event>>;
-
 /// A zone whose first pageblock, of type `old`, holds `free` free pages in blocks of order `largest` at most, then
 /// `movable` movable pages, then unmovable ones. Two more pageblocks of that type have every other page free, to stay
 /// above the watermarks; nothing else is free.
-fn one_candidate(old: Migratetype, largest: u8, free: u64, movable: u64) -> Traced {
+fn one_candidate(old: Migratetype, largest: u8, free: u64, movable: u64) -> Mm {
     let layout = tiny(16, 0);
-    let mut builder = MmBuilder::with_tracer(&layout, linux_5_3(), Vec::new()).expect("the layout is sound");
+    let mut builder = MmBuilder::new(&layout, linux_5_3()).expect("the layout is sound").traced();
     for block in 0..3 {
         builder.set_block_type(TINY_START + PAGEBLOCK_PAGES * block, old).expect("the block is in the zone");
     }
@@ -148,17 +146,17 @@ fn one_candidate(old: Migratetype, largest: u8, free: u64, movable: u64) -> Trac
 }
 
 /// Takes one page that no list of its own type can serve; says where it came from.
-fn take(mm: &mut Traced, gfp: Gfp) -> (Pfn, Extfrag) {
-    mm.phys_mut().tracer_mut().clear();
+fn take(mm: &mut Mm, gfp: Gfp) -> (Pfn, Extfrag) {
+    mm.phys_mut().events_mut().clear();
     let pfn = mm.alloc_fast(&Request::new(Order::ZERO, gfp)).expect("memory is free above the low mark");
     mm.check().expect("every law holds");
-    let mut events = core::mem::take(mm.phys_mut().tracer_mut()).into_iter();
+    let mut events = core::mem::take(mm.phys_mut().events_mut()).into_iter();
     let extfrag =
         events.find_map(|event| if let Event::Frame(FrameEvent::Extfrag(event)) = event { Some(event) } else { None });
     (pfn, extfrag.expect("no page was on the own lists"))
 }
 
-fn block_type(mm: &Traced, pfn: Pfn) -> Migratetype {
+fn block_type(mm: &Mm, pfn: Pfn) -> Migratetype {
     mm.frames().pageblock(pfn).expect("the block is in the zone").migratetype
 }
 

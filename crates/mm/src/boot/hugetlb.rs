@@ -6,9 +6,8 @@ use order9_units::{Order, Pfn};
 use crate::boot::MmBuilder;
 use crate::pages::hugetlb::UsedPage;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
-impl<T: Tracer> MmBuilder<T> {
+impl MmBuilder {
     /// Makes the frames at `pfn` a page of the pool of their node; one that is in use stays so, since nobody here can end that.
     ///
     /// # Errors

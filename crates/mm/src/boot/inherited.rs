@@ -13,7 +13,6 @@ use crate::pages::space::inherited::{ANON, LOCKED, MAPPED, UserPageUse};
 use crate::pages::space::pte::{Pte, PteFlag};
 use crate::pages::space::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::shmem::MountId;
-use crate::trace::Tracer;
 
 /// Use of a page that a machine starts with, by a program or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +76,7 @@ impl Filled {
     }
 }
 
-impl<T: Tracer> MmBuilder<T> {
+impl MmBuilder {
     /// Makes the frame at `pfn` a page table, of which pages of programs that are given later can make use.
     ///
     /// # Errors

@@ -27,7 +27,6 @@ use crate::runs::Runs;
 use crate::settings::Settings;
 use crate::tags::Tags;
 use crate::thp::{Filled, HugeEnabled, ThpSettings};
-use crate::trace::{NoTrace, Tracer};
 use crate::vmstat::Counters;
 use crate::work::Work;
 use crate::workingset::Workingset;
@@ -36,8 +35,8 @@ pub use crate::pages::space::inherited::UserPageUse;
 pub use inherited::UserPage;
 
 /// Builds an [`Mm`]. Every frame that is neither hole nor reserved must be given a state before [`MmBuilder::finish`].
-pub struct MmBuilder<T: Tracer = NoTrace> {
-    mm: Mm<T>,
+pub struct MmBuilder {
+    mm: Mm,
     sizes: Sizes,
     /// Frames that have no state yet.
     unassigned: u64,
@@ -50,16 +49,6 @@ impl MmBuilder {
     /// # Errors
     /// The first contradiction in `layout`.
     pub fn new(layout: &Layout, policy: Policy) -> Result<Self, BuildError> {
-        Self::with_tracer(layout, policy, NoTrace)
-    }
-}
-
-impl<T: Tracer> MmBuilder<T> {
-    /// A builder with a tracer that sees everything from boot on.
-    ///
-    /// # Errors
-    /// The first contradiction in `layout`.
-    pub fn with_tracer(layout: &Layout, policy: Policy, tracer: T) -> Result<Self, BuildError> {
         let (nodes, zones) = (layout.nodes.len(), layout.zones.len());
         let scope = policy.reclaim.lru;
         let sets = scope.sets(zones, nodes);
@@ -68,7 +57,7 @@ impl<T: Tracer> MmBuilder<T> {
         let sizes = Sizes::new(&of_frames, &policy.frames, sets * LruList::COUNT)?;
         let set_of = layout.zones.iter().enumerate().map(|(at, zone)| scope.set(at, zone.node));
         let set_of: alloc::vec::Vec<usize> = set_of.collect();
-        let heard = Heard::new(tracer, sizes.blocks, set_of.clone(), sets);
+        let heard = Heard::new(sizes.blocks, set_of.clone(), sets);
         let frames = Frames::unset(&of_frames, policy.frames.clone(), heard, &sizes, Tables::new(&sizes, false))?;
         let lru = set_of.iter().map(|set| ZoneLru::new(frames.table().list((set * LruList::COUNT) as u32))).collect();
         let filled = policy.thp.shrink_underused.then(|| Filled::new(sizes.frames));
@@ -110,6 +99,13 @@ impl<T: Tracer> MmBuilder<T> {
     #[must_use]
     pub fn transparent_hugepage(mut self, enabled: HugeEnabled) -> Self {
         self.mm.phys.settings.thp.enabled = enabled;
+        self
+    }
+
+    /// Keeps every event from boot on, for [`PhysMem::events_mut`].
+    #[must_use]
+    pub fn traced(mut self) -> Self {
+        self.mm.phys.set_tracing(true);
         self
     }
 
@@ -169,7 +165,7 @@ impl<T: Tracer> MmBuilder<T> {
 
     /// Frees every frame as Linux does at boot: ascending, in the largest aligned blocks.
     #[must_use]
-    pub fn boot(mut self) -> Mm<T> {
+    pub fn boot(mut self) -> Mm {
         self.mm.phys.frames.free_all();
         self.unassigned = 0;
         self.finish()
@@ -183,7 +179,7 @@ impl<T: Tracer> MmBuilder<T> {
 
     /// Sets up zonelists, watermarks and per-CPU lists.
     #[must_use]
-    pub fn finish(mut self) -> Mm<T> {
+    pub fn finish(mut self) -> Mm {
         self.settle_inherited();
         let Self { mut mm, sizes, .. } = self;
         let index = needs_index(&mm.phys.policy).then(|| IndexTables::new(&sizes));

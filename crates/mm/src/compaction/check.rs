@@ -10,11 +10,10 @@ use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
 use crate::runs::Runs;
-use crate::trace::Tracer;
 
 impl Compaction {
     /// Checks that the state of zones is possible, and that every frame of a run is held by it alone, in its zone.
-    pub(crate) fn check_compaction(&self, runs: &Runs<CompactControl>, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_compaction(&self, runs: &Runs<CompactControl>, phys: &PhysMem) -> Verdict {
         phys.frames.zones().iter().try_for_each(|zone| self.check_zone_compaction(zone, phys))?;
         let mut blocks = 0..phys.frames.blocks().len();
         let forgotten = blocks.find(|&block| {
@@ -28,7 +27,7 @@ impl Compaction {
     }
 
     /// Checks the cached sequences against their lists, hints and bits.
-    fn check_skipped_entries(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_skipped_entries(&self, phys: &PhysMem) -> Verdict {
         let mut members = 0;
         for (zone, order, entries) in phys.frames.watch().skipped_entries.iter() {
             members += entries.len;
@@ -50,7 +49,7 @@ impl Compaction {
         require(marked == members, "marked blocks are in a cached sequence", || format!("{marked} of {members}"))
     }
 
-    fn check_zone_compaction(&self, zone: &Zone, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_zone_compaction(&self, zone: &Zone, phys: &PhysMem) -> Verdict {
         let kind = zone.kind();
         let of = &self.zones[zone.id().index()];
         for deferral in &of.deferral {
@@ -76,7 +75,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn check_run(&self, run: &CompactControl, held: &mut BTreeSet<Idx>, claims: &mut BTreeSet<Idx>) -> Verdict {
         let mut once = |idx: Idx| {
             require(held.insert(idx), "a frame is held by one run, once", || format!("{:?}", self.frames.pfn(idx)))?;

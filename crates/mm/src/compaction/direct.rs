@@ -7,7 +7,6 @@ use crate::compaction::Compaction;
 use crate::compaction::run::control::Compactor;
 use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 impl Compaction {
     /// Updates the deferral of a zone by the result of a run; returns whether the other zones of the zonelist are left
@@ -18,7 +17,7 @@ impl Compaction {
         zone: ZoneRef,
         by: Compactor,
         result: CompactResult,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> bool {
         let Request { order, node, .. } = search.request;
         let asker = phys.asker(zone.zone, node);

@@ -10,7 +10,6 @@ use order9_units::Nanos;
 use super::{Env, SpinLock, Stall, Task, Until};
 use crate::Mm;
 use crate::reclaim::PageWrite;
-use crate::trace::{NoTrace, Tracer};
 
 /// Runs what never has to wait in its world, as in [`Alone`].
 ///
@@ -48,8 +47,8 @@ pub fn run<R>(future: impl Future<Output = R>) -> R {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Alone<T: Tracer = NoTrace> {
-    pub(crate) mm: RefCell<Mm<T>>,
+pub struct Alone {
+    pub(crate) mm: RefCell<Mm>,
     /// CPU that the task runs on; a number that no CPU has keeps it off their lists of pages.
     pub cpu: usize,
     /// Facts about the task.
@@ -60,17 +59,17 @@ pub struct Alone<T: Tracer = NoTrace> {
     last_wait: Cell<Option<(Until, Option<Nanos>)>>,
 }
 
-impl<T: Tracer> Alone<T> {
+impl Alone {
     /// The world of an ordinary task on `cpu`, at the time 0. Nobody wakes the task.
     #[must_use]
-    pub fn new(mm: Mm<T>, cpu: usize) -> Self {
+    pub fn new(mm: Mm, cpu: usize) -> Self {
         let (now, last_wait) = (Cell::new(Nanos::ZERO), Cell::new(None));
         Self { mm: RefCell::new(mm), cpu, task: Task::default(), woken: false, now, last_wait }
     }
 
     /// The engine, at the end of the world.
     #[must_use]
-    pub fn into_mm(self) -> Mm<T> {
+    pub fn into_mm(self) -> Mm {
         self.mm.into_inner()
     }
 
@@ -85,10 +84,8 @@ impl<T: Tracer> Alone<T> {
     }
 }
 
-impl<T: Tracer> Env for Alone<T> {
-    type Tracer = T;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<T>) -> R) -> R {
+impl Env for Alone {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         step(&mut self.mm.borrow_mut())
     }
 
@@ -115,7 +112,7 @@ impl<T: Tracer> Env for Alone<T> {
     }
 }
 
-impl<T: Tracer> Stall for Alone<T> {
+impl Stall for Alone {
     async fn submit(&self, writes: Vec<PageWrite>) {
         for write in writes {
             self.with(|mm| match write {

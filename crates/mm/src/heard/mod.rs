@@ -1,7 +1,7 @@
 //! [`Heard`]: what the layers above the allocator hear of frames, as it happens.
 //!
 //! The allocator knows nothing above it. It tells its [`Watch`] of lists, merges and pageblocks; compaction, reclaim and the
-//! tracer keep here what they take of that.
+//! trace keep here what they take of that.
 
 pub(crate) mod block_bits;
 pub(crate) mod capture;
@@ -20,13 +20,13 @@ use crate::heard::block_bits::BlockBits;
 use crate::heard::capture::Capture;
 use crate::heard::costs::Costs;
 use crate::heard::skipped_entries::SkippedEntriesCache;
-use crate::trace::{Event, Tracer};
+use crate::trace::{Event, Trace};
 use crate::work::EarlierLocks;
 
 /// State of layers above that changes whenever frames do.
 #[derive(Clone)]
-pub(crate) struct Heard<T> {
-    pub(crate) tracer: T,
+pub(crate) struct Heard {
+    pub(crate) trace: Trace,
     /// The run whose task does the present step, and so may take what that frees.
     pub(crate) capture: Option<Capture>,
     /// The block that this task has got in the step; its run has it at the latest when the step ends.
@@ -51,11 +51,11 @@ pub(crate) struct ScannedSinceFree {
     pub(crate) pages: Vec<u64>,
 }
 
-impl<T> Heard<T> {
+impl Heard {
     /// For a machine with so many pageblocks, whose zones have these sets of LRU lists.
-    pub(crate) fn new(tracer: T, blocks: usize, set_of: Vec<usize>, sets: usize) -> Self {
+    pub(crate) fn new(blocks: usize, set_of: Vec<usize>, sets: usize) -> Self {
         Self {
-            tracer,
+            trace: Trace::default(),
             capture: None,
             caught: None,
             skipped_entries: SkippedEntriesCache::default(),
@@ -65,18 +65,12 @@ impl<T> Heard<T> {
             scanned_since_free: ScannedSinceFree { set_of, pages: vec![0; sets] },
         }
     }
-
-    /// The heard state with another tracer.
-    pub(crate) fn with_tracer<U>(self, tracer: U) -> Heard<U> {
-        let Self { capture, caught, skipped_entries, costs, known_huge, earlier_locks, scanned_since_free, .. } = self;
-        Heard { tracer, capture, caught, skipped_entries, costs, known_huge, earlier_locks, scanned_since_free }
-    }
 }
 
-impl<T: Tracer> Watch for Heard<T> {
+impl Watch for Heard {
     #[inline(always)]
     fn trace(&mut self, event: impl FnOnce() -> FrameEvent) {
-        self.tracer.event(|| Event::Frame(event()));
+        self.trace.event(|| Event::Frame(event()));
     }
 
     #[inline]

@@ -10,7 +10,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::{BalancedZones, SlabUnderBoost};
 use crate::reclaim::NodePass;
-use crate::trace::Tracer;
 
 /// Zones of one pass of kswapd.
 #[derive(Debug, Default)]
@@ -23,7 +22,7 @@ pub(crate) struct Round {
 
 impl UsedPages {
     /// Zones of a pass of kswapd: all that it balances, or those that need it. Slab is shrunk with the last.
-    pub(crate) fn kswapd_round(&self, pass: &Pass, phys: &PhysMem<impl Tracer>) -> Round {
+    pub(crate) fn kswapd_round(&self, pass: &Pass, phys: &PhysMem) -> Round {
         let slab = !pass.gentle || phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
         let mut round = Round::default();
         let Some(highest) = self.highest_in_need(pass, phys) else { return round };
@@ -48,7 +47,7 @@ impl UsedPages {
     }
 
     /// The highest zone of a pass; `None` where nothing is to be done.
-    fn highest_in_need(&self, pass: &Pass, phys: &PhysMem<impl Tracer>) -> Option<ZoneKind> {
+    fn highest_in_need(&self, pass: &Pass, phys: &PhysMem) -> Option<ZoneKind> {
         let needs = |zone: &&Zone| match phys.policy.reclaim.kswapd_balances {
             BalancedZones::Any => true,
             BalancedZones::Every => {
@@ -59,7 +58,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether kswapd leaves a zone out while it balances higher ones: it passes its high mark with a gap.
     fn has_enough(&self, zone: &Zone, order: Order, class: ZoneKind) -> bool {
         let gap = zone.mark(Mark::Low).min(zone.managed().div_ceil(100));

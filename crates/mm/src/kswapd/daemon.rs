@@ -5,9 +5,8 @@ use order9_units::{NodeId, ZoneKind};
 use crate::daemon_request::DaemonRequest;
 use crate::phys::PhysMem;
 use crate::reclaim::{DEF_PRIORITY, Reclaim, ReclaimFlags};
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Hands what kswapd of `node` was asked for to it.
     pub fn take_kswapd_request(&mut self, node: NodeId) -> Option<DaemonRequest> {
         self.daemons.kswapd[node.index()].request.take()
@@ -23,7 +22,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl Reclaim {
     /// Forgets what passes over a balanced node have found.
-    pub(crate) fn clear_reclaim_flags(&mut self, node: NodeId, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn clear_reclaim_flags(&mut self, node: NodeId, phys: &PhysMem) {
         for zone in 0..phys.frames.zones().len() {
             let zone = phys.frames.zones()[zone].id();
             if phys.frames.zone(zone).node() == node {

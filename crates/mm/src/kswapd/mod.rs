@@ -17,7 +17,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::{CompactGap, Unreclaimable};
 use crate::reclaim::DEF_PRIORITY;
-use crate::trace::Tracer;
 
 /// A gentle run goes no further than this: below, scanning would stall others.
 const GENTLE_PRIORITY: u8 = DEF_PRIORITY - 2;
@@ -124,7 +123,7 @@ impl BalanceRun {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Starts a balancing run for what was asked of kswapd.
     #[must_use]
     pub fn balance_begin(&mut self, node: NodeId, request: DaemonRequest) -> BalanceRun {
@@ -170,7 +169,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Next step of the run.
-    pub fn balance_next(&self, run: &mut BalanceRun, phys: &mut PhysMem<impl Tracer>) -> Balance {
+    pub fn balance_next(&self, run: &mut BalanceRun, phys: &mut PhysMem) -> Balance {
         let balanced = match run.begun {
             true => self.is_balanced(run.node, run.order, run.class, phys),
             false => !self.is_short(run.node, run.order, run.class, phys),

@@ -4,9 +4,8 @@ use order9_units::NodeId;
 
 use crate::daemon_request::DaemonRequest;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The request that the kswapd of `node` has not taken yet.
     #[must_use]
     pub fn kswapd_request(&self, node: NodeId) -> Option<DaemonRequest> {

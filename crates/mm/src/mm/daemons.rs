@@ -3,9 +3,8 @@
 use order9_units::NodeId;
 
 use crate::Mm;
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Whether nothing more is to be hoped for from kswapd of `node`.
     #[must_use]
     pub fn kswapd_gave_up(&self, node: NodeId) -> bool {

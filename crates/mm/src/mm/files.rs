@@ -12,9 +12,8 @@ use crate::shrinker::{DropSlab, ShrinkStep};
 use crate::slab::CacheSpec;
 use crate::space::{Errno, NO_CPU, SpaceId};
 use crate::swap::SlotId;
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Pages of a file that are in memory; `None` where none are.
     #[must_use]
     pub fn file(&self, id: FileId) -> Option<&File> {

@@ -10,10 +10,9 @@ use crate::lru_list::LruList;
 use crate::migrate::DriverPageId;
 use crate::outlook::{GigabyteOutlook, HugeOutlook};
 use crate::page_view::BlockView;
-use crate::trace::Tracer;
 use crate::tunables::Tunables;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Marks the allocation at `pfn` as off its LRU (`on`) or back on it. A page that nothing else keeps is freed then,
     /// straight to the buddy lists.
     ///

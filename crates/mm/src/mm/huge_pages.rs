@@ -6,9 +6,8 @@ use crate::Mm;
 use crate::hugetlb::{PoolResize, PoolSize, PoolStep};
 use crate::space::{Errno, Fault, FaultStep, NO_CPU, SpaceId, VirtAddr};
 use crate::thp::{Collapse, CollapseFailure, KhugepagedPause, KhugepagedStep, SizeStat};
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Resizes pools as far as free memory goes, as the boot parameter `hugepages=` does. A program that writes to
     /// `nr_hugepages` does it with [`resize_pools`](crate::tasks::resize_pools), which reclaims and compacts as well.
     pub fn set_nr_hugepages(&mut self, size: PoolSize) {

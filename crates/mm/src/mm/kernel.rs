@@ -6,9 +6,8 @@ use order9_units::Pfn;
 use crate::Mm;
 use crate::alloc_error::AllocError;
 use crate::slab::{CacheError, CacheId, CacheSpec, NewSlab, Object, ObjectStep, SlabError};
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// A cache without objects.
     ///
     /// # Errors

@@ -7,9 +7,8 @@ use crate::Mm;
 use crate::mempolicy::{MempolicyArgs, SpaceTask};
 use crate::numa_balancing::{NumaScan, NumaTask, NumaTick};
 use crate::space::{Errno, Fault, SpaceId, VirtAddr};
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Goes on with an access by `task` after [`crate::space::FaultStep::NumaHint`] (`do_numa_page`): the entry is accessible
     /// again, its page moves where it belongs, and the program repeats the access. Returns the node that the task should go
     /// to, if there is an idle CPU for it.

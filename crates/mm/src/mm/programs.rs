@@ -11,9 +11,8 @@ use crate::space::{
     Access, Errno, Fault, FaultStep, Fork, ForkCopy, Madvise, MappingUse, MmapRequest, Move, Mremap, MremapRequest,
     NumaUse, PageView, Prot, Residence, Space, SpaceId, TableStep, Touched, VirtAddr, Vma, Vpn, VpnRange,
 };
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// The space `id`, or `None` once it is gone.
     #[must_use]
     pub fn space(&self, id: SpaceId) -> Option<&Space> {

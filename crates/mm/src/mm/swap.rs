@@ -4,9 +4,8 @@ use order9_units::Pages;
 
 use crate::Mm;
 use crate::swap::SwapWrite;
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Adds swap space on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
     ///
     /// # Panics

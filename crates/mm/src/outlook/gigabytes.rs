@@ -8,7 +8,6 @@ use order9_frames::{Idx, Pageblock, ZoneId};
 use order9_units::{Order, PAGEBLOCK_PAGES};
 
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Pageblocks of an area.
 const AREA: u64 = 512;
@@ -54,7 +53,7 @@ impl Area {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The outlook as it is now, from one look at each pageblock.
     pub(crate) fn gigabyte_outlook(&self) -> GigabyteOutlook {
         let blocks = self.frames.blocks();

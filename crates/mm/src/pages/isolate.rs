@@ -5,9 +5,8 @@ use order9_units::{Migratetype, NodeId, Order, Pfn};
 
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// As [`Frames::isolate_free_block`](order9_frames::Frames::isolate_free_block).
     ///
     /// # Errors
@@ -49,12 +48,7 @@ impl<T: Tracer> PhysMem<T> {
 impl UsedPages {
     /// Marks the allocation at `pfn` as off its LRU (`on`) or back on it. A page that nothing else keeps is freed then,
     /// straight to the buddy lists.
-    pub(crate) fn set_isolated(
-        &mut self,
-        pfn: Pfn,
-        on: bool,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), FreeError> {
+    pub(crate) fn set_isolated(&mut self, pfn: Pfn, on: bool, phys: &mut PhysMem) -> Result<(), FreeError> {
         let (idx, word) = phys.frames.live(pfn)?;
         match (word.has(Flag::Isolated), on) {
             (false, true) => self.lru.isolate_lru(idx, phys),

@@ -12,12 +12,11 @@ use crate::daemon_request::DaemonRequest;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// The fast path: at once, or else by one walk against the low watermark.
     #[inline]
-    pub(crate) fn alloc_fast(&self, request: &Request, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
+    pub(crate) fn alloc_fast(&self, request: &Request, phys: &mut PhysMem) -> Result<Pfn, AllocError> {
         if !request.gfp.has(Gfp::WRITE)
             && !phys.reclaims_nodes()
             && let Some(page) = phys.frames.alloc_at_once(request)
@@ -29,7 +28,7 @@ impl UsedPages {
         self.alloc_by_walk(request, phys)
     }
 
-    fn alloc_by_walk(&self, request: &Request, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
+    fn alloc_by_walk(&self, request: &Request, phys: &mut PhysMem) -> Result<Pfn, AllocError> {
         let mut search = phys.frames.search_for(request)?;
         if request.gfp.has(Gfp::WRITE) {
             search.passes_over = self.nodes_too_dirty(phys);
@@ -45,14 +44,14 @@ impl UsedPages {
         &self,
         request: &Request,
         flags: AllocFlags,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<Pfn, AllocError> {
         let search = phys.frames.search_for(request)?;
         self.answer(&search, flags, phys)
     }
 
     #[inline]
-    fn answer(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem<impl Tracer>) -> Result<Pfn, AllocError> {
+    fn answer(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem) -> Result<Pfn, AllocError> {
         let page = self.get_page_from_freelist(search, flags, phys);
         phys.frames.trace_alloc(&search.request, page);
         page.ok_or(AllocError::NoneAboveWatermark)
@@ -60,12 +59,7 @@ impl UsedPages {
 
     /// A walk over the zonelist, and the daemons that it wakes.
     #[inline]
-    pub(crate) fn get_page_from_freelist(
-        &self,
-        search: &Search,
-        flags: AllocFlags,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<Pfn> {
+    pub(crate) fn get_page_from_freelist(&self, search: &Search, flags: AllocFlags, phys: &mut PhysMem) -> Option<Pfn> {
         let page = phys.frames.get_page_from_freelist(search, flags);
         self.walked(search, &flags, page, phys);
         page
@@ -73,7 +67,7 @@ impl UsedPages {
 
     /// A walk is over, which has taken `page`: who has something to do now is woken.
     #[inline]
-    fn walked(&self, search: &Search, flags: &AllocFlags, page: Option<Pfn>, phys: &mut PhysMem<impl Tracer>) {
+    fn walked(&self, search: &Search, flags: &AllocFlags, page: Option<Pfn>, phys: &mut PhysMem) {
         if phys.frames.has_wanted() {
             self.wake_for_boosts(phys);
         }
@@ -85,7 +79,7 @@ impl UsedPages {
 
     /// A block has been taken, to be written soon: who keeps huge pages ready is woken if it is one.
     #[inline]
-    fn taken(&self, order: Order, page: Pfn, phys: &mut PhysMem<impl Tracer>) {
+    fn taken(&self, order: Order, page: Pfn, phys: &mut PhysMem) {
         if phys.reporting.is_some() {
             phys.touch(phys.frames.at(page), order);
         }
@@ -96,7 +90,7 @@ impl UsedPages {
 
     /// Wakes kswapd after fragmentation events that asked for it.
     #[cold]
-    fn wake_for_boosts(&self, phys: &mut PhysMem<impl Tracer>) {
+    fn wake_for_boosts(&self, phys: &mut PhysMem) {
         for zone in phys.frames.take_wanted().iter() {
             let zone = phys.frames.zone(zone);
             let (node, class) = (zone.node(), zone.kind());
@@ -110,7 +104,7 @@ impl UsedPages {
         search: &Search,
         zone: ZoneId,
         flags: &AllocFlags,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Option<Pfn> {
         let page = phys.frames.try_zone(search, zone, flags);
         self.walked(search, flags, page, phys);
@@ -118,7 +112,7 @@ impl UsedPages {
     }
 
     /// Asks for kswapd on every node that may serve. Whoever may not mix types needs a pageblock.
-    pub(crate) fn wake_all_kswapds(&self, search: &Search, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn wake_all_kswapds(&self, search: &Search, phys: &mut PhysMem) {
         let least = if phys.frames.settings().defrag_mode { Order::PAGEBLOCK } else { Order::ZERO };
         let mut at = search.first;
         while let Some((position, ZoneRef { node, .. })) = phys.frames.eligible_from(search, at) {
@@ -131,7 +125,7 @@ impl UsedPages {
 
 impl HugeMemory {
     /// Counts that a zone has served a request with a block that did not come from its lists.
-    pub(crate) fn account_alloc(&self, zone: ZoneId, search: &Search, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn account_alloc(&self, zone: ZoneId, search: &Search, phys: &mut PhysMem) {
         phys.frames.account_alloc(zone, search);
         self.wake_to_fill_reserve(zone, search.request.order, phys);
     }

@@ -6,11 +6,10 @@ use order9_units::Pfn;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Pins the allocation that starts at `pfn`, or the huge page that it is part of; once more if that is pinned already.
-    pub(crate) fn pin(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Result<(), FreeError> {
+    pub(crate) fn pin(&mut self, pfn: Pfn, phys: &mut PhysMem) -> Result<(), FreeError> {
         let (idx, word) = phys.frames.live(phys.compound_head(pfn))?;
         if word.has(Flag::Pinned) {
             *self.more_pins.entry(idx.0).or_insert(0) += 1;
@@ -22,7 +21,7 @@ impl UsedPages {
 
     /// Takes one pin off the allocation that starts at `pfn`; says whether it was the last. A page that nothing else keeps is
     /// freed then, straight to the buddy lists.
-    pub(crate) fn unpin(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Result<bool, FreeError> {
+    pub(crate) fn unpin(&mut self, pfn: Pfn, phys: &mut PhysMem) -> Result<bool, FreeError> {
         let (idx, word) = phys.frames.live(phys.compound_head(pfn))?;
         if !word.has(Flag::Pinned) {
             return Err(FreeError::NotPinned(pfn));

@@ -17,7 +17,6 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::NewAnon;
-use crate::trace::Tracer;
 
 /// Mark that an evicted page leaves in its place: the age of its lists, which lists, and whether the page had been active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +121,7 @@ const fn competing(of: LruType, sizes: &[u64; LruList::COUNT], swap_free: bool, 
 
 impl LruState {
     /// An inactive page is about to be evicted; returns what it leaves in its place.
-    pub(crate) fn workingset_eviction(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Shadow {
+    pub(crate) fn workingset_eviction(&mut self, idx: Idx, phys: &PhysMem) -> Shadow {
         let (word, set) = (phys.frames.word(idx), phys.lru_set(phys.frames.blocks()[idx.block()].zone));
         let shadow = {
             let Workingset { layout, sets } = &self.workingset;
@@ -133,13 +132,13 @@ impl LruState {
     }
 
     /// An inactive page has become active.
-    pub(crate) fn workingset_activation(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn workingset_activation(&mut self, idx: Idx, phys: &PhysMem) {
         let (word, set) = (phys.frames.word(idx), phys.lru_set(phys.frames.blocks()[idx.block()].zone));
         self.advance_age(set, word.lru_type(), word.frames(), phys);
     }
 
     /// Anonymous pages count only where they are judged by their return as well.
-    fn advance_age(&mut self, set: usize, of: LruType, pages: u64, phys: &PhysMem<impl Tracer>) {
+    fn advance_age(&mut self, set: usize, of: LruType, pages: u64, phys: &PhysMem) {
         if of == LruType::File || phys.policy.reclaim.new_anon == NewAnon::Inactive {
             self.workingset.sets[set].age += pages;
         }
@@ -149,7 +148,7 @@ impl LruState {
 impl UsedPages {
     /// A page has been read into a place where its predecessor left a shadow, and is on an inactive list: it goes to the
     /// active one if it would have stayed with a longer inactive list.
-    pub(crate) fn workingset_refault(&mut self, idx: Idx, shadow: Shadow, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn workingset_refault(&mut self, idx: Idx, shadow: Shadow, phys: &mut PhysMem) {
         let (word, zone) = (phys.frames.word(idx), phys.frames.blocks()[idx.block()].zone);
         let (of, frames, set) = (word.lru_type(), word.frames(), phys.lru_set(zone));
         phys.counters.workingset_refault[of.index()] += frames;

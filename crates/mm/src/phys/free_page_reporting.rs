@@ -15,7 +15,6 @@ use order9_units::{Migratetype, Order, Pfn};
 
 use super::PhysMem;
 use crate::heard::block_bits::BlockBits;
-use crate::trace::Tracer;
 
 /// Blocks that one report carries, `PAGE_REPORTING_CAPACITY` of Linux' header; a pass makes one report for a short list.
 const REPORT: usize = 32;
@@ -73,7 +72,7 @@ fn pageblocks(idx: Idx, order: Order) -> Range<usize> {
     first..first + (order.pages().get() / Order::PAGEBLOCK.pages().get()).max(1) as usize
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// From here on free blocks are reported, and those of now have been: nobody has touched them for long.
     pub fn start_free_page_reporting(&mut self) {
         let mut reporting = FreePageReporting::new(self.frames.blocks().len());
@@ -92,7 +91,7 @@ impl<T: Tracer> PhysMem<T> {
     }
 
     /// Free lists whose blocks are large enough to be reported.
-    pub(crate) fn reportable_lists(&self) -> impl Iterator<Item = (ZoneId, Order, Migratetype)> + use<T> {
+    pub(crate) fn reportable_lists(&self) -> impl Iterator<Item = (ZoneId, Order, Migratetype)> + use<> {
         let zones: Vec<ZoneId> = self.frames.zones().iter().map(Zone::id).collect();
         let orders = || (Order::PAGEBLOCK.get()..=Order::MAX.get()).filter_map(Order::new);
         let types = || Migratetype::ALL.into_iter().filter(|&mt| mt != Migratetype::Isolate);

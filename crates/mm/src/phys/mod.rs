@@ -3,6 +3,8 @@
 mod free_page_reporting;
 mod watermarks;
 
+use alloc::vec::Vec;
+
 use order9_frames::{Flag, Frames, FreeError, Idx, Zone, ZoneId};
 use order9_units::{Bytes, NodeId, Pages, Pfn};
 
@@ -10,7 +12,7 @@ use crate::daemons::Daemons;
 use crate::heard::Heard;
 use crate::policy::Policy;
 use crate::settings::Settings;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 use crate::vmstat::Counters;
 use crate::work::Work;
 
@@ -19,9 +21,9 @@ pub use free_page_reporting::ReportedBlocks;
 
 /// Physical memory: frames, the policy and the settings in force, what daemons are asked for, and the account of what was done.
 #[derive(Clone)]
-pub struct PhysMem<T: Tracer> {
+pub struct PhysMem {
     /// Frames, zones and nodes.
-    pub(crate) frames: Frames<Heard<T>>,
+    pub(crate) frames: Frames<Heard>,
     /// Switches in force.
     pub(crate) policy: Policy,
     /// Settings in force.
@@ -36,24 +38,15 @@ pub struct PhysMem<T: Tracer> {
     pub(crate) reporting: Option<FreePageReporting>,
 }
 
-impl<T: Tracer> PhysMem<T> {
-    /// Physical memory with another tracer.
-    pub(crate) fn with_tracer<U: Tracer>(self, tracer: U) -> PhysMem<U> {
-        let Self { frames, policy, settings, daemons, counters, work, reporting } = self;
-        let frames = frames.with_watch(|heard| heard.with_tracer(tracer));
-        PhysMem { frames, policy, settings, daemons, counters, work, reporting }
-    }
-}
-
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Traces an event.
     #[inline]
     pub(crate) fn trace(&mut self, event: impl FnOnce() -> Event) {
-        self.frames.watch_mut().tracer.event(event);
+        self.frames.watch_mut().trace.event(event);
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Returns every cached page of the zone on every CPU (`drain_all_pages`).
     pub fn drain_zone(&mut self, zone: ZoneId) {
         self.frames.drain_zone(zone);
@@ -89,9 +82,21 @@ impl<T: Tracer> PhysMem<T> {
         self.counters.pgpgout += written.get() >> 10;
     }
 
-    /// The tracer.
-    pub const fn tracer_mut(&mut self) -> &mut T {
-        &mut self.frames.watch_mut().tracer
+    /// Begins to keep events, or ends it; events that were kept stay.
+    pub const fn set_tracing(&mut self, is_on: bool) {
+        self.frames.watch_mut().trace.is_on = is_on;
+    }
+
+    /// Whether there are events that nobody has taken out.
+    #[must_use]
+    #[inline]
+    pub const fn has_events(&self) -> bool {
+        !self.frames.watch().trace.events.is_empty()
+    }
+
+    /// Events since they were last taken out, in order. Whoever traces takes them out.
+    pub const fn events_mut(&mut self) -> &mut Vec<Event> {
+        &mut self.frames.watch_mut().trace.events
     }
 
     /// Pages that the allocator manages, and those that it will: `MemTotal`.
@@ -104,7 +109,7 @@ impl<T: Tracer> PhysMem<T> {
 /// Machines with less memory start without huge pages.
 const LEAST_FOR_THP: Pages = Pages::new((512 << 20) >> 12);
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether there is memory to spare for huge pages.
     pub(crate) fn has_memory_for_thp(&self) -> bool {
         let managed: u64 = self.frames.zones().iter().map(|zone| zone.managed()).sum();
@@ -112,13 +117,13 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     pub(crate) fn node_of_pfn(&self, pfn: Pfn) -> NodeId {
         self.frames.idx(pfn).map_or(NodeId(0), |idx| self.node_of(idx))
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The set of lists that holds pages of `zone`.
     pub(crate) fn lru_set(&self, zone: ZoneId) -> usize {
         self.policy.reclaim.lru.set(zone.index(), self.frames.zones()[zone.index()].node())
@@ -130,14 +135,14 @@ impl<T: Tracer> PhysMem<T> {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Pages of a set of LRU lists were scanned.
     pub(crate) fn note_scanned(&mut self, set: usize, pages: u64) {
         self.frames.watch_mut().scanned_since_free.pages[set] += pages;
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     pub(crate) fn node_of(&self, frame: Idx) -> NodeId {
         self.frames.zones()[self.frames.blocks()[frame.block()].zone.index()].node()
     }

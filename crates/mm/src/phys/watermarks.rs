@@ -3,9 +3,8 @@
 use order9_units::ZoneKind;
 
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// `vm.min_free_kbytes` in force, in kB.
     #[must_use]
     pub const fn min_free_kbytes(&self) -> u64 {

@@ -7,7 +7,7 @@ use crate::lru_list::{LruList, LruType};
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 impl UsedPages {
     /// Moves up to `pages` pages from the tail of an active list to the inactive one, in use or not; executable pages of
@@ -18,7 +18,7 @@ impl UsedPages {
         pass: &Pass,
         list: LruList,
         pages: u64,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let of = LruType::of(list);
         let (mut scanned, mut deactivated, mut referenced) = (0, 0, 0);

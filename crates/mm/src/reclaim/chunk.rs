@@ -19,7 +19,7 @@ use crate::reclaim::pass::Pass;
 use crate::reclaim::walk::Walk;
 use crate::reclaimer::PassStats;
 use crate::space::Owner;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 /// Pages taken off one inactive list until they are dealt with.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl UsedPages {
         pass: &Pass,
         list: LruList,
         pages: u64,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         self.lru.lock.take(phys.frames.zones()[pass.zone.index()].node(), 1);
         let mut walk = Walk::new(self.lru.zones[pass.zone.index()].list(list), list, run.reclaim_idx);
@@ -106,7 +106,7 @@ impl UsedPages {
     }
 
     /// Frees an isolated page that nobody maps or pins, and takes it out of its file or the swap cache.
-    fn drop_page(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn drop_page(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         if let Owner::File { file, index } = self.rmap.owner(idx) {
             let shadow = self.lru.workingset_eviction(idx, phys);
             self.reclaim_from_file(file, index, Some(shadow), phys);
@@ -125,7 +125,7 @@ impl Reclaim {
         &self,
         run: &mut ReclaimControl,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
         compaction: &Compaction,
     ) -> u64 {
@@ -171,7 +171,7 @@ impl Reclaim {
         run: &mut ReclaimControl,
         idx: Idx,
         tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
         compaction: &Compaction,
     ) {
@@ -196,7 +196,7 @@ impl Reclaim {
 
 impl Compaction {
     /// Counts pages that were freed so that a huge page can be made, and those that the free scanner will not find.
-    fn account_freed(&self, order: Order, idx: Idx, frames: u64, phys: &mut PhysMem<impl Tracer>) {
+    fn account_freed(&self, order: Order, idx: Idx, frames: u64, phys: &mut PhysMem) {
         if order >= Order::PAGEBLOCK {
             let zone = &phys.frames.zones()[phys.frames.zone_around(idx).index()];
             let compaction = &self.zones[zone.id().index()];
@@ -207,7 +207,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Puts the flush off for a page that was just unmapped; `before` is how many flushes were counted until then.
     pub(super) const fn put_off_flush(&mut self, before: u64, tally: &mut Tally) {
         tally.unflushed |= self.work.tlb_flushes > before;

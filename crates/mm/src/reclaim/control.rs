@@ -18,7 +18,6 @@ use crate::reclaimer::PassStats;
 use crate::reclaimer::Reclaimer;
 use crate::runs::{RunId, Runs};
 use crate::swap::SwapWrite;
-use crate::trace::Tracer;
 
 /// Priority of a run at its start: a list of n pages is scanned n >> 12 pages deep.
 pub const DEF_PRIORITY: u8 = 12;
@@ -126,7 +125,7 @@ impl Reclaim {
 
 impl Runs<ReclaimControl> {
     /// Checks that the pages that runs hold are isolated.
-    pub(crate) fn check_isolated(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_isolated(&self, phys: &PhysMem) -> Verdict {
         self.iter().flat_map(|run| &run.chunk.isolated).try_for_each(|&idx| {
             let isolated = phys.frames.word(idx).has(Flag::Isolated);
             require(isolated, "pages that a reclaim run holds are isolated", || format!("{:?}", phys.frames.pfn(idx)))

@@ -9,7 +9,6 @@ use crate::policy::Unreclaimable;
 use crate::reclaim::DEF_PRIORITY;
 use crate::reclaim::node::NodePass;
 use crate::suitable::Suitable;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// The lists to go over for a request, nearest first, and whether compaction could start in one of its zones, which is
@@ -18,7 +17,7 @@ impl UsedPages {
         &self,
         search: &Search,
         priority: u8,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> (alloc::vec::Vec<NodePass>, bool) {
         let (mut passes, mut ready): (alloc::vec::Vec<NodePass>, _) = (alloc::vec::Vec::new(), false);
         let mut at = search.first;
@@ -42,12 +41,12 @@ impl UsedPages {
     }
 
     /// Whether a pass at `priority` over the lists of `zone` is worth a try.
-    pub(crate) fn helps(&self, zone: &Zone, priority: u8, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn helps(&self, zone: &Zone, priority: u8, phys: &PhysMem) -> bool {
         priority == DEF_PRIORITY || !self.is_unreclaimable(zone.id(), phys)
     }
 
     /// Whether a request that got nothing goes on, since lists that may serve it are not scanned often enough to give them up.
-    pub(crate) fn has_hope(&self, search: &Search, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn has_hope(&self, search: &Search, phys: &PhysMem) -> bool {
         if phys.policy.reclaim.unreclaimable == Unreclaimable::KswapdFailures {
             return false;
         }
@@ -62,7 +61,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether a costly request gains more from compaction of the zone than from further reclaim.
     fn compaction_ready(&self, zone: ZoneId, search: &Search) -> bool {
         let Request { order, .. } = search.request;

@@ -12,7 +12,7 @@ use crate::reclaim::balance::BalanceView;
 use crate::reclaim::control::{DEF_PRIORITY, Reclaim, ReclaimControl};
 use crate::reclaim::decide::too_many_isolated;
 use crate::reclaimer::{CHUNK, PassStats, Reclaimer};
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 /// The lists of a pass, in its order.
 const LISTS: [LruList; 4] = [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
@@ -55,7 +55,7 @@ impl Reclaim {
         &self,
         run: &mut ReclaimControl,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
         compaction: &Compaction,
     ) -> ReclaimStep {
@@ -68,7 +68,7 @@ impl Reclaim {
 
 impl UsedPages {
     /// Begins a pass of the run over the lists that hold pages of `zone`.
-    pub(crate) fn begin_pass(&mut self, run: &mut ReclaimControl, zone: ZoneId, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn begin_pass(&mut self, run: &mut ReclaimControl, zone: ZoneId, phys: &PhysMem) {
         let set = phys.lru_set(zone);
         let view = self.balance_view(run, zone, set, phys);
         let targets = view.targets(&phys.policy.reclaim);
@@ -82,7 +82,7 @@ impl UsedPages {
     }
 
     /// Puts pages back that a run still holds as it ends, and lets its sets of lists settle.
-    pub(crate) fn end_passes(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn end_passes(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem) {
         for idx in run.chunk.isolated.drain(..) {
             self.lru.putback_lru(idx, phys);
             self.free_if_kept(idx, phys);
@@ -91,13 +91,7 @@ impl UsedPages {
     }
 
     /// Input for the sharing of a pass over the set of lists of `zone`.
-    fn balance_view(
-        &mut self,
-        run: &ReclaimControl,
-        zone: ZoneId,
-        set: usize,
-        phys: &PhysMem<impl Tracer>,
-    ) -> BalanceView {
+    fn balance_view(&mut self, run: &ReclaimControl, zone: ZoneId, set: usize, phys: &PhysMem) -> BalanceView {
         let sizes = self.lru.lru_sizes(set, phys);
         self.lru.pressure[set].fade(&sizes);
         let of_set = |of: fn(&Zone) -> u64| phys.zones_of_set(set).map(of).sum();
@@ -116,7 +110,7 @@ impl UsedPages {
     }
 
     /// Takes or ages the next chunk of a list.
-    fn scan_step(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem<impl Tracer>) -> ReclaimStep {
+    fn scan_step(&mut self, run: &mut ReclaimControl, phys: &mut PhysMem) -> ReclaimStep {
         let Some(mut pass) = run.pass.take() else { return ReclaimStep::Done };
         let (reclaimed, goal) = (run.nr_reclaimed - pass.reclaimed_before, run.nr_to_reclaim);
         pass.view.sizes = self.lru.lru_sizes(pass.set, phys);
@@ -150,17 +144,17 @@ impl UsedPages {
         ReclaimStep::Done
     }
 
-    fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType, phys: &PhysMem<impl Tracer>) -> bool {
+    fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType, phys: &PhysMem) -> bool {
         let isolated = phys.zones_of_set(pass.set).map(|zone| self.lru.zone_lru(zone.id()).isolated(of)).sum();
         run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn inactive_is_low(&mut self, run: &ReclaimControl, pass: &Pass, of: LruType) -> bool {
         let sizes = &pass.view.sizes;
         let (node, rules) = (self.frames.zone(pass.zone).node(), &self.policy.reclaim);
-        self.frames.watch_mut().tracer.event(|| Event::InactiveListIsLow {
+        self.frames.watch_mut().trace.event(|| Event::InactiveListIsLow {
             node,
             class: run.reclaim_idx,
             inactive: sizes[of.inactive().index()],

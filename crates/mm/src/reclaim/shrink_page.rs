@@ -13,7 +13,7 @@ use crate::reclaim::Reclaim;
 use crate::reclaimer::Reclaimer;
 use crate::space::Owner;
 use crate::thp::subpages;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 use order9_frames::{Flag, Gfp, Idx, Word};
 
 impl Reclaim {
@@ -23,7 +23,7 @@ impl Reclaim {
         run: &mut ReclaimControl,
         idx: Idx,
         tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
     ) -> Outcome {
         let (word, owner) = (phys.frames.word(idx), pages.rmap.owner(idx));
@@ -93,7 +93,7 @@ impl Reclaim {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// A page under writeback: reclaim takes it when that ends. One that came round again before kswapd has cause to slow
     /// down.
     fn handle_writeback(&mut self, run: &ReclaimControl, flags: ReclaimFlags, idx: Idx, tally: &mut Tally) -> Outcome {
@@ -118,7 +118,7 @@ impl UsedPages {
         idx: Idx,
         verdict: Reference,
         tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Outcome {
         let word = phys.frames.word(idx);
         if run.by == Reclaimer::Direct || !word.has(PageFlag::Reclaim) || !flags.dirty {
@@ -138,7 +138,7 @@ impl UsedPages {
     }
 
     /// Frees a page that its program can do without, if nobody has written to it since.
-    fn free_unless_written(&mut self, idx: Idx, tally: &mut Tally, phys: &mut PhysMem<impl Tracer>) -> Outcome {
+    fn free_unless_written(&mut self, idx: Idx, tally: &mut Tally, phys: &mut PhysMem) -> Outcome {
         let flushes = phys.work.tlb_flushes;
         let freed = self.take_lazily_freed(idx, phys);
         phys.put_off_flush(flushes, tally);
@@ -153,7 +153,7 @@ impl UsedPages {
         head: Idx,
         of: LruType,
         tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Outcome {
         let (word, may_start_io) = (phys.frames.word(head), run.gfp.has(Gfp::IO));
         let cached = word.has(PageFlag::SwapCache);
@@ -183,7 +183,7 @@ impl UsedPages {
         head: Idx,
         of: LruType,
         tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Outcome {
         let may_swap = run.may_swap && run.gfp.has(Gfp::IO);
         if !may_swap && of == LruType::Anon {
@@ -203,7 +203,7 @@ impl UsedPages {
         idx: Idx,
         mapped: bool,
         tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Outcome {
         if mapped {
             let flushes = phys.work.tlb_flushes;
@@ -220,13 +220,7 @@ impl UsedPages {
     }
 
     /// Takes an unused anonymous page as far towards swap as can be done at once: unmapped and being written, or freed.
-    fn swap_out(
-        &mut self,
-        run: &mut ReclaimControl,
-        idx: Idx,
-        tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Outcome {
+    fn swap_out(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally, phys: &mut PhysMem) -> Outcome {
         let may_start_io = run.gfp.has(Gfp::IO);
         let may_have_slot = phys.frames.word(idx).has(PageFlag::SwapCache) || run.may_swap && may_start_io;
         if !may_have_slot {
@@ -242,13 +236,7 @@ impl UsedPages {
     }
 
     /// A page in the swap cache that nobody maps any more goes where its slot holds what it does; else it is written first.
-    fn write_or_free(
-        &mut self,
-        run: &mut ReclaimControl,
-        idx: Idx,
-        tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Outcome {
+    fn write_or_free(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally, phys: &mut PhysMem) -> Outcome {
         if !phys.frames.word(idx).has(PageFlag::Dirty) {
             return Outcome::Free;
         }
@@ -258,13 +246,7 @@ impl UsedPages {
         Outcome::Keep
     }
 
-    fn write_to_swap(
-        &mut self,
-        run: &mut ReclaimControl,
-        idx: Idx,
-        tally: &mut Tally,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Outcome {
+    fn write_to_swap(&mut self, run: &mut ReclaimControl, idx: Idx, tally: &mut Tally, phys: &mut PhysMem) -> Outcome {
         phys.flush_unmapped(tally);
         let (write, has_ended) = self.write_to_slot(idx, phys);
         phys.trace(|| Event::Writepage { pfn: write.pfn, of: LruType::Anon });

@@ -8,7 +8,6 @@ use order9_frames::ZoneId;
 use crate::phys::PhysMem;
 use crate::reclaim::Reclaim;
 use crate::reclaimer::PassStats;
-use crate::trace::Tracer;
 
 /// Conclusions of kswapd about a set of LRU lists since it was last balanced: `PGDAT_WRITEBACK` and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,12 +35,12 @@ impl ReclaimFlags {
 impl Reclaim {
     /// Flags of the set of lists that serves `zone`: of its node or, by policy, its own.
     #[must_use]
-    pub fn reclaim_flags(&self, zone: ZoneId, phys: &PhysMem<impl Tracer>) -> ReclaimFlags {
+    pub fn reclaim_flags(&self, zone: ZoneId, phys: &PhysMem) -> ReclaimFlags {
         self.flags[phys.lru_set(zone)]
     }
 
     /// Sets them: kswapd after a pass, by [`ReclaimFlags::after`], and to the default once the node is balanced.
-    pub fn set_reclaim_flags(&mut self, zone: ZoneId, flags: ReclaimFlags, phys: &PhysMem<impl Tracer>) {
+    pub fn set_reclaim_flags(&mut self, zone: ZoneId, flags: ReclaimFlags, phys: &PhysMem) {
         let set = phys.lru_set(zone);
         self.flags[set] = flags;
     }

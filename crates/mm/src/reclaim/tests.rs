@@ -262,18 +262,18 @@ fn a_task_waits_once_for_isolated_pages_and_then_gives_up_the_chunk() {
 
 #[test]
 fn a_pass_tells_what_it_does() {
-    let mut mm = boot().with_tracer(Vec::new());
+    let mut mm = boot().traced();
     let file = mm.create_file(Pages::new(40)).expect("there are few");
     for page in 0..40 {
         let pfn = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("memory is free");
         mm.add_file_page(file, page, pfn, CPU).expect("it is open");
         mm.pages.lru.move_lru(mm.phys.frames.at(pfn), LruList::InactiveFile, &mut mm.phys);
     }
-    mm.phys.tracer_mut().clear();
+    mm.phys.events_mut().clear();
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
-    let told: Vec<_> = mm.phys.tracer_mut().iter().filter(|event| !matches!(event, Event::Frame(_))).copied().collect();
+    let told: Vec<_> = mm.phys.events_mut().iter().filter(|event| !matches!(event, Event::Frame(_))).copied().collect();
     let isolate = |pages| Event::LruIsolate {
         class: ZoneKind::Movable,
         order: Order::ZERO,
@@ -388,11 +388,11 @@ fn a_pass_tells_how_many_pages_it_kept_since_they_were_in_use() {
     let mapped = mapped(&mut mm, 5, LruList::InactiveFile, Prot::READ);
     touch(&mut mm, &mapped, 1);
     touch(&mut mm, &mapped, 3);
-    let mut mm = mm.with_tracer(Vec::new());
+    let mut mm = mm.traced();
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
-    let told = mm.phys.tracer_mut().iter().find_map(|event| match event {
+    let told = mm.phys.events_mut().iter().find_map(|event| match event {
         Event::LruShrinkInactive { reclaimed, referenced, .. } => Some((*reclaimed, *referenced)),
         _ => None,
     });

@@ -7,11 +7,10 @@ use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::reclaim::decide::throttles_direct_reclaim;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Whether the reserves of a node are so low that tasks have to leave reclaim to kswapd, which is woken for it.
-    pub(crate) fn throttles_direct_reclaim(&self, node: NodeId, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn throttles_direct_reclaim(&self, node: NodeId, phys: &mut PhysMem) -> bool {
         let (mut free, mut min) = (0, 0);
         for zone in phys.frames.zones().iter().filter(|zone| zone.node() == node && zone.kind() <= ZoneKind::Normal) {
             if self.reclaimable_pages(zone.id(), phys) > 0 {
@@ -30,7 +29,7 @@ impl UsedPages {
     }
 
     /// Inactive pages of a node that reclaim could still take.
-    pub(crate) fn inactive_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub(crate) fn inactive_pages(&self, zone: crate::ZoneId, phys: &PhysMem) -> u64 {
         let sizes = self.lru.lru_sizes(phys.lru_set(zone), phys);
         let anon = if self.swap.swap_free().get() > 0 { sizes[LruList::InactiveAnon.index()] } else { 0 };
         sizes[LruList::InactiveFile.index()] + anon

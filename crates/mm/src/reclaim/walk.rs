@@ -6,7 +6,6 @@ use order9_units::ZoneKind;
 use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// A walk: pages of zones above `highest` go to the head of the list on the way, each at most once.
 pub(super) struct Walk {
@@ -27,7 +26,7 @@ impl Walk {
 
 impl UsedPages {
     /// The oldest page of the list that helps; the caller takes it off or moves it away.
-    pub(super) fn oldest(&mut self, walk: &mut Walk, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
+    pub(super) fn oldest(&mut self, walk: &mut Walk, phys: &mut PhysMem) -> Option<Idx> {
         loop {
             let idx = phys.frames.table().last(walk.sentinel)?;
             if walk.first_skipped == Some(idx) {

@@ -8,7 +8,7 @@ use crate::env::{Disks as _, FileWork};
 const POLL: u64 = 32;
 
 /// Takes a step that may make a page of a file on disk dirty, which costs time and counts for the program if it was clean.
-pub(super) async fn dirtying<E: UserTask, R>(env: &E, step: impl FnOnce(&mut Mm<E::Tracer>) -> R) -> R {
+pub(super) async fn dirtying<E: UserTask, R>(env: &E, step: impl FnOnce(&mut Mm) -> R) -> R {
     let (result, became_dirty) = env.with(|mm| {
         let before = mm.counters().nr_dirtied;
         let result = step(mm);

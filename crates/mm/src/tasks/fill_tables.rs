@@ -13,7 +13,7 @@ use crate::space::{Errno, SpaceId, TableStep};
 pub async fn fill_tables<E: UserTask>(
     env: &E,
     space: SpaceId,
-    mut step: impl FnMut(&mut Mm<E::Tracer>) -> Result<TableStep, Errno>,
+    mut step: impl FnMut(&mut Mm) -> Result<TableStep, Errno>,
 ) -> Result<(), Stopped> {
     loop {
         match env.with(&mut step).map_err(Stopped::Refused)? {

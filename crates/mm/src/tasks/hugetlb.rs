@@ -42,7 +42,7 @@ pub async fn resize_pools<E: UserTask>(env: &E, mut resize: PoolResize) -> Resul
 /// # Errors
 /// As for any `mmap`; `ENOMEM` where the pools have too few pages.
 pub async fn map_from_pools<E: Pressure>(env: &E, space: SpaceId, request: &MmapRequest) -> Result<VirtAddr, Errno> {
-    let lacking = |mm: &mut Mm<E::Tracer>| {
+    let lacking = |mm: &mut Mm| {
         let node = mm.phys.node_of_cpu(env.cpu());
         mm.pages.hugetlb.hugetlb_shortfall(request.length, node, env.cpu())
     };

@@ -16,7 +16,7 @@ use crate::thp::{Collapse, CollapseFailure, KhugepagedPause, KhugepagedStep};
 /// A world in which khugepaged can visit programs.
 pub trait Visits: Stall {
     /// khugepaged in the space of a program.
-    type Visitor: UserTask<Tracer = Self::Tracer>;
+    type Visitor: UserTask;
 
     /// khugepaged in `space`; `None` where no program has the space any more, or yet.
     fn visitor(&self, space: SpaceId) -> Option<Self::Visitor>;

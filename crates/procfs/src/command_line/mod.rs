@@ -15,7 +15,6 @@ use core::fmt;
 use order9_mm::hugetlb::PoolSize;
 use order9_mm::policy::{HugeInterface, ThpPolicy};
 use order9_mm::thp::{HugeEnabled, SizeEnabled, SizeShmemEnabled};
-use order9_mm::trace::Tracer;
 use order9_mm::{Mm, ShmemEnabled, ShmemHuge};
 
 use by_size::{Malformed, word_of_huge_pages};
@@ -187,7 +186,7 @@ impl CommandLine {
     /// Does what the parameters say, and returns what the kernel writes to its log about it; nothing where there are none. Call
     /// it before anything runs, with parameters that the policy in force has. Memory taken from a running host counts as just
     /// booted.
-    pub fn boot<T: Tracer>(&self, mm: &mut Mm<T>) -> Vec<LogLine> {
+    pub fn boot(&self, mm: &mut Mm) -> Vec<LogLine> {
         if self.given.is_empty() {
             return Vec::new();
         }
@@ -232,7 +231,7 @@ impl CommandLine {
     }
 }
 
-fn boot_pool<T: Tracer>(mm: &mut Mm<T>, pages: u64) -> Vec<LogLine> {
+fn boot_pool(mm: &mut Mm, pages: u64) -> Vec<LogLine> {
     mm.set_nr_hugepages(PoolSize::all(pages));
     let got = mm.pages().hugetlb().hugetlb_pool().total;
     let short = format!("HugeTLB: allocating {pages} of page size 2.00 MiB failed.  Only allocated {got} hugepages.");

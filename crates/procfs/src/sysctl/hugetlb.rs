@@ -5,7 +5,6 @@ use alloc::string::String;
 
 use order9_mm::Mm;
 use order9_mm::hugetlb::{HugetlbPool, PoolSize};
-use order9_mm::trace::Tracer;
 use order9_units::NodeId;
 
 use super::{Access, HugetlbFile, Knob, Model, Setting, SettingError, value};
@@ -20,7 +19,7 @@ pub(super) fn of_node(path: &str) -> Option<(NodeId, &'static Setting)> {
 }
 
 /// The number in a file of the pools of all nodes.
-pub(super) fn number<T: Tracer>(mm: &Mm<T>, file: HugetlbFile) -> u64 {
+pub(super) fn number(mm: &Mm, file: HugetlbFile) -> u64 {
     match file {
         HugetlbFile::NrOvercommit => mm.tunables().nr_overcommit_hugepages,
         file => number_of(mm.pages().hugetlb().hugetlb_pool(), file),
@@ -28,7 +27,7 @@ pub(super) fn number<T: Tracer>(mm: &Mm<T>, file: HugetlbFile) -> u64 {
 }
 
 /// The content of a file of the pool of a node.
-pub(super) fn read<T: Tracer>(mm: &Mm<T>, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
+pub(super) fn read(mm: &Mm, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
     known(mm, node)?;
     let Model::Engine(Knob::Hugetlb(file)) = setting.model else { return Err(SettingError::NotModelled(setting)) };
     Ok(value::render(&[number_of(mm.pages().hugetlb().hugetlb_pool_of(node), file)]))
@@ -41,7 +40,7 @@ pub(super) fn read<T: Tracer>(mm: &Mm<T>, node: NodeId, setting: &'static Settin
 ///
 /// # Errors
 /// As [`super::write`], for a size of a pool.
-pub fn pool_size<T: Tracer>(mm: &Mm<T>, name: &str, value: &str) -> Result<Option<PoolSize>, SettingError> {
+pub fn pool_size(mm: &Mm, name: &str, value: &str) -> Result<Option<PoolSize>, SettingError> {
     let (node, setting) = match of_node(name) {
         Some((node, setting)) => {
             known(mm, node)?;
@@ -59,7 +58,7 @@ pub fn pool_size<T: Tracer>(mm: &Mm<T>, name: &str, value: &str) -> Result<Optio
     Ok(Some(PoolSize { pages: numbers[0].unsigned_abs(), node }))
 }
 
-fn known<T: Tracer>(mm: &Mm<T>, node: NodeId) -> Result<(), SettingError> {
+fn known(mm: &Mm, node: NodeId) -> Result<(), SettingError> {
     if node.index() < mm.frames().nodes().len() { Ok(()) } else { Err(SettingError::Unknown) }
 }
 

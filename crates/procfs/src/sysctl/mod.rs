@@ -19,7 +19,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use order9_mm::Mm;
-use order9_mm::trace::Tracer;
 
 pub use error::SettingError;
 pub use hugetlb::pool_size;
@@ -119,7 +118,7 @@ impl Setting {
 ///
 /// # Errors
 /// [`SettingError`], never `ReadOnly` or `Invalid`.
-pub fn read<T: Tracer>(mm: &Mm<T>, name: &str) -> Result<String, SettingError> {
+pub fn read(mm: &Mm, name: &str) -> Result<String, SettingError> {
     if let Some((node, setting)) = hugetlb::of_node(name) {
         return hugetlb::read(mm, node, setting);
     }
@@ -143,7 +142,7 @@ pub fn read<T: Tracer>(mm: &Mm<T>, name: &str) -> Result<String, SettingError> {
 ///
 /// # Errors
 /// [`SettingError`], never `WriteOnly`.
-pub fn write<T: Tracer>(mm: &mut Mm<T>, name: &str, value: &str) -> Result<(), SettingError> {
+pub fn write(mm: &mut Mm, name: &str, value: &str) -> Result<(), SettingError> {
     if let Some(size) = pool_size(mm, name, value)? {
         mm.set_nr_hugepages(size);
         return Ok(());

@@ -7,7 +7,6 @@ use order9_mm::Mm;
 use order9_mm::Tunables;
 use order9_mm::policy::{BalanceRule, HugeInterface, PcpHigh, Policy};
 use order9_mm::thp::placement::PlacementAdvice;
-use order9_mm::trace::Tracer;
 use order9_units::Order;
 
 use super::{HugetlbFile, KhugepagedFile, Knob, NumaScanFile, NumaScanFolder, hugetlb, thp};
@@ -19,7 +18,7 @@ pub(super) fn policy_max(policy: &Policy, knob: Knob) -> Option<i64> {
 }
 
 /// The numbers in force; `None` where the policy has no such file.
-pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
+pub(super) fn shown(mm: &Mm, knob: Knob) -> Option<Vec<u64>> {
     let (policy, tunables) = (mm.policy(), mm.tunables());
     let dirty = &tunables.dirty;
     let number = match knob {
@@ -78,7 +77,7 @@ pub(super) fn shown<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<Vec<u64>> {
 }
 
 /// Does what writing `numbers` does, which are at least one, all within the range of the setting.
-pub(super) fn set<T: Tracer>(mm: &mut Mm<T>, knob: Knob, numbers: &[i64]) {
+pub(super) fn set(mm: &mut Mm, knob: Knob, numbers: &[i64]) {
     let first = numbers[0].unsigned_abs();
     match knob {
         Knob::CompactionProactiveness => mm.phys_mut().set_compaction_proactiveness(first),
@@ -143,7 +142,7 @@ fn numa_scan(tunables: &mut Tunables, file: NumaScanFile) -> &mut u64 {
 }
 
 /// Drops clean page cache, with bit 1 of `what`, and slab that can be reclaimed, with bit 2, to the end.
-fn drop_caches<T: Tracer>(mm: &mut Mm<T>, what: u64) {
+fn drop_caches(mm: &mut Mm, what: u64) {
     if what & 1 != 0 {
         mm.drop_pagecache();
     }

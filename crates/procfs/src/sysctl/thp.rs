@@ -6,14 +6,13 @@ use core::fmt::Write;
 
 use order9_mm::policy::{HugeInterface, Policy};
 use order9_mm::thp::{HugeDefrag, HugeEnabled, KhugepagedSettings, SizeEnabled, SizeShmemEnabled};
-use order9_mm::trace::Tracer;
 use order9_mm::{Mm, ShmemEnabled};
 
 use super::{KhugepagedFile, Knob, weights};
 use crate::Words;
 
 /// The content of the file; `None` if it holds no words, or the policy in force has no such file.
-pub(super) fn read_words<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<String> {
+pub(super) fn read_words(mm: &Mm, knob: Knob) -> Option<String> {
     let policy = mm.policy();
     match knob {
         Knob::InterleaveAuto => weights::read_auto(mm),
@@ -33,7 +32,7 @@ pub(super) fn read_words<T: Tracer>(mm: &Mm<T>, knob: Knob) -> Option<String> {
 }
 
 /// Writes a word to the file, and says whether it is one of its words; `None` as [`read_words`].
-pub(super) fn write_words<T: Tracer>(mm: &mut Mm<T>, knob: Knob, text: &str) -> Option<bool> {
+pub(super) fn write_words(mm: &mut Mm, knob: Knob, text: &str) -> Option<bool> {
     let policy = mm.policy();
     let exactly = text.strip_suffix('\n').unwrap_or(text);
     let is_named = |word: &str| match policy.thp.words_by_prefix {
@@ -68,7 +67,7 @@ pub(super) fn write_words<T: Tracer>(mm: &mut Mm<T>, knob: Knob, text: &str) -> 
 }
 
 /// The number in a file of khugepaged; `None` where the policy in force has no such file.
-pub(super) fn khugepaged_number<T: Tracer>(mm: &Mm<T>, file: KhugepagedFile) -> Option<u64> {
+pub(super) fn khugepaged_number(mm: &Mm, file: KhugepagedFile) -> Option<u64> {
     let (settings, policy) = (mm.tunables().khugepaged, &mm.policy().thp);
     match file {
         KhugepagedFile::AllocSleepMillisecs => Some(settings.alloc_sleep_ms),

@@ -8,7 +8,6 @@ use alloc::string::String;
 
 use order9_mm::Mm;
 use order9_mm::policy::{MempolicyInterface, Policy};
-use order9_mm::trace::Tracer;
 use order9_units::NodeId;
 
 use super::{Setting, SettingError};
@@ -23,16 +22,12 @@ pub(super) fn of_node(name: &str) -> Option<(NodeId, &'static Setting)> {
 }
 
 /// The content of `auto`; `None` where the kernel has no such file.
-pub(super) fn read_auto<T: Tracer>(mm: &Mm<T>) -> Option<String> {
+pub(super) fn read_auto(mm: &Mm) -> Option<String> {
     has_auto(mm.policy()).then(|| format!("{}\n", mm.pages().mempolicies().weights_follow_bandwidth()))
 }
 
 /// Writes to the file `auto`.
-pub(super) fn write_auto<T: Tracer>(
-    mm: &mut Mm<T>,
-    setting: &'static Setting,
-    value: &str,
-) -> Result<(), SettingError> {
+pub(super) fn write_auto(mm: &mut Mm, setting: &'static Setting, value: &str) -> Result<(), SettingError> {
     if !has_auto(mm.policy()) {
         return Err(SettingError::Absent(setting));
     }
@@ -41,18 +36,13 @@ pub(super) fn write_auto<T: Tracer>(
 }
 
 /// The content of the file with the weight of a node.
-pub(super) fn read<T: Tracer>(mm: &Mm<T>, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
+pub(super) fn read(mm: &Mm, node: NodeId, setting: &'static Setting) -> Result<String, SettingError> {
     exists(mm, node, setting)?;
     Ok(format!("{}\n", mm.pages().mempolicies().interleave_weight(node)))
 }
 
 /// Writes the weight of a node.
-pub(super) fn write<T: Tracer>(
-    mm: &mut Mm<T>,
-    node: NodeId,
-    setting: &'static Setting,
-    value: &str,
-) -> Result<(), SettingError> {
+pub(super) fn write(mm: &mut Mm, node: NodeId, setting: &'static Setting, value: &str) -> Result<(), SettingError> {
     exists(mm, node, setting)?;
     let weight = match value.trim_ascii() {
         "" => Some(0),
@@ -68,7 +58,7 @@ fn has_auto(policy: &Policy) -> bool {
     policy.mempolicy >= MempolicyInterface::AutoWeights
 }
 
-fn exists<T: Tracer>(mm: &Mm<T>, node: NodeId, setting: &'static Setting) -> Result<(), SettingError> {
+fn exists(mm: &Mm, node: NodeId, setting: &'static Setting) -> Result<(), SettingError> {
     if mm.policy().mempolicy < MempolicyInterface::WeightedInterleave {
         return Err(SettingError::Absent(setting));
     }

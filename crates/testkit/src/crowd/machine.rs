@@ -15,7 +15,6 @@ use order9_mm::slab::CacheSpec;
 use order9_mm::space::{VirtAddr, VpnRange};
 use order9_mm::tasks::{UserTask, Visits};
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
-use order9_mm::trace::NoTrace;
 use order9_mm::{Effort, FileId, Mm, MmBuilder, Pressure, Request, SlotId, SpaceId, SwapWrite, Wakeups};
 use order9_units::{Nanos, NodeId, Pages};
 
@@ -211,8 +210,6 @@ impl Thread {
 }
 
 impl Env for Thread {
-    type Tracer = NoTrace;
-
     fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.machine.step(step)
     }

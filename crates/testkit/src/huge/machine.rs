@@ -9,7 +9,6 @@ use order9_mm::env::{Env, OomKill, SpinLock, Stall, Task, Until};
 use order9_mm::policy::Policy;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
-use order9_mm::trace::NoTrace;
 use order9_mm::{Mm, MmBuilder, Pressure, Request};
 use order9_units::{Nanos, Pages};
 
@@ -69,8 +68,6 @@ impl Machine {
 }
 
 impl Env for Machine {
-    type Tracer = NoTrace;
-
     fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.step(step)
     }

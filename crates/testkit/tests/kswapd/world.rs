@@ -26,8 +26,6 @@ pub(crate) const KERNEL: Request = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
 /// The machine has no per-CPU lists, so that every free page counts as one.
 const CPU: usize = 0;
 
-type Traced = Mm<Vec<Event>>;
-
 /// What memory holds before kswapd is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -46,19 +44,19 @@ pub(crate) struct Memory {
 
 /// The machine and its only task.
 pub(crate) struct World {
-    mm: RefCell<Traced>,
+    mm: RefCell<Mm>,
 }
 
 fn order(n: u8) -> Order {
     Order::new(n).expect("tests name orders up to 10")
 }
 
-fn zone(mm: &Traced, kind: ZoneKind) -> &Zone {
+fn zone(mm: &Mm, kind: ZoneKind) -> &Zone {
     mm.frames().zones().iter().find(|zone| zone.kind() == kind).expect("the machine has the zone")
 }
 
 /// Gives every frame of `range` away in the largest aligned blocks up to `most`, or leaves them free.
-fn assign(builder: &mut MmBuilder<Vec<Event>>, range: PfnRange, most: Order, free: bool) {
+fn assign(builder: &mut MmBuilder, range: PfnRange, most: Order, free: bool) {
     let mut pfn = range.start;
     while pfn < range.end {
         let fits = |order: &Order| *order <= most && pfn.is_aligned(*order) && pfn + order.pages() <= range.end;
@@ -71,7 +69,7 @@ fn assign(builder: &mut MmBuilder<Vec<Event>>, range: PfnRange, most: Order, fre
 
 /// In every pageblock of `range` the lower half is free, until `free` pages are; the rest is given away, in blocks up to
 /// order 8.
-fn half_free(builder: &mut MmBuilder<Vec<Event>>, range: PfnRange, mut free: u64) {
+fn half_free(builder: &mut MmBuilder, range: PfnRange, mut free: u64) {
     for pfn in range.iter().step_by(PAGEBLOCK_PAGES.get() as usize) {
         let lower = PfnRange::of(pfn, Pages::new(free.min(256)));
         free -= lower.len().get();
@@ -94,16 +92,15 @@ impl Memory {
         mm.phys_mut().set_watermark_scale_factor(10);
         mm.phys_mut().take_kswapd_request(NODE);
         mm.take_wakeups();
-        mm.phys_mut().tracer_mut().clear();
+        mm.phys_mut().events_mut().clear();
         mm.check().expect("every law holds");
         World { mm: RefCell::new(mm) }
     }
 
     /// All memory given away but for what is free in DMA32 and what this state takes in Normal; and blocks to return.
-    fn boot(&self) -> (Traced, Vec<Pfn>) {
+    fn boot(&self) -> (Mm, Vec<Pfn>) {
         let layout = machine_a(0);
-        let mut builder =
-            MmBuilder::with_tracer(&layout, self.policy.clone(), Vec::new()).expect("the layout is sound");
+        let mut builder = MmBuilder::new(&layout, self.policy.clone()).expect("the layout is sound").traced();
         // Programs here take pages one by one.
         builder = builder.transparent_hugepage(HugeEnabled::Madvise);
         let [dma, dma32, normal] = [layout.zones[0].span, layout.zones[1].span, layout.zones[2].span];
@@ -121,7 +118,7 @@ impl Memory {
         (builder.finish(), returned)
     }
 
-    fn cache_files(&self, mm: &mut Traced) {
+    fn cache_files(&self, mm: &mut Mm) {
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
         mm.tune(|tunables| tunables.vfs_cache_pressure = 10_000);
         for _ in 0..self.files {
@@ -132,7 +129,7 @@ impl Memory {
         }
     }
 
-    fn read_file(&self, mm: &mut Traced) {
+    fn read_file(&self, mm: &mut Mm) {
         let file = open(mm, Pages::new(self.file));
         for index in 0..self.file {
             let page = mm.alloc_fast(&Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE)).expect("there is room");
@@ -141,7 +138,7 @@ impl Memory {
         }
     }
 
-    fn write_anon(&self, mm: &mut Traced) {
+    fn write_anon(&self, mm: &mut Mm) {
         if self.anon == 0 {
             return;
         }
@@ -155,7 +152,7 @@ impl Memory {
     }
 }
 
-fn open(mm: &mut Traced, size: Pages) -> FileId {
+fn open(mm: &mut Mm, size: Pages) -> FileId {
     let file = mm.fs_create(size).expect("there is room");
     assert!(matches!(mm.fs_open_fast(file, &KERNEL), FsStep::Done { .. }));
     file
@@ -163,7 +160,7 @@ fn open(mm: &mut Traced, size: Pages) -> FileId {
 
 /// Leaves no block of a pageblock or more in zone Normal, and nothing on its lists for the kernel: the next page that the
 /// kernel asks for fragments a pageblock.
-fn use_up_pageblocks(mm: &mut Traced) {
+fn use_up_pageblocks(mm: &mut Mm) {
     let whole = Order::PAGEBLOCK.get() as usize;
     while zone(mm, ZoneKind::Normal).areas()[whole..].iter().any(|area| area.total() > 0) {
         mm.alloc_fast(&Request::new(Order::PAGEBLOCK, Gfp::GFP_HIGHUSER_MOVABLE)).expect("one is free");
@@ -175,7 +172,7 @@ impl World {
     pub(crate) fn fragment(&self, events: usize) {
         let mut mm = self.mm.borrow_mut();
         let fragmenting = |event: &Event| matches!(event, Event::Frame(FrameEvent::Extfrag(extfrag)) if Extfrag::is_fragmenting(extfrag));
-        while mm.phys_mut().tracer_mut().iter().filter(|event| fragmenting(event)).count() < events
+        while mm.phys_mut().events_mut().iter().filter(|event| fragmenting(event)).count() < events
             && mm.alloc_fast(&KERNEL).is_ok()
         {}
     }
@@ -206,7 +203,7 @@ impl World {
     /// Priority, pages looked at and pages freed of every pass over inactive lists of files.
     pub(crate) fn passes_over_files(&self) -> Vec<(u8, u64, u64)> {
         let mut passes: Vec<(u8, u64, u64)> = Vec::new();
-        for event in self.with(|mm| mm.phys_mut().tracer_mut().clone()) {
+        for event in self.with(|mm| mm.phys_mut().events_mut().clone()) {
             let Event::LruShrinkInactive { scanned, reclaimed, priority, .. } = event else { continue };
             match passes.last_mut() {
                 Some(last) if last.0 == priority => (last.1, last.2) = (last.1 + scanned, last.2 + reclaimed),
@@ -218,9 +215,7 @@ impl World {
 }
 
 impl Env for World {
-    type Tracer = Vec<Event>;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Traced) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         step(&mut self.mm.borrow_mut())
     }
 

@@ -14,7 +14,6 @@ use order9_mm::reclaim::PageWrite;
 use order9_mm::slab::CacheSpec;
 use order9_mm::space::{Access, FaultStep, MmapRequest, VirtAddr};
 use order9_mm::tasks::{alloc_pages, compact_memory};
-use order9_mm::trace::NoTrace;
 use order9_mm::{FileId, Gfp, Layout, Mm, MmBuilder, NodeSpec, Pressure, Request, SpaceId, ZoneSpec};
 use order9_testkit::nodes::{Choices as _, Random};
 use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
@@ -65,8 +64,6 @@ impl World {
 }
 
 impl Env for World {
-    type Tracer = NoTrace;
-
     fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         step(&mut self.mm.borrow_mut())
     }

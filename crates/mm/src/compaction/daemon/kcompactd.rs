@@ -5,9 +5,8 @@ use order9_units::NodeId;
 use crate::compaction::run::control::CompactTotals;
 use crate::daemon_request::DaemonRequest;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The request that the kcompactd of `node` has not taken yet.
     #[must_use]
     pub fn kcompactd_request(&self, node: NodeId) -> Option<DaemonRequest> {

@@ -5,9 +5,8 @@ use order9_units::metrics::proactive_thresholds;
 
 use crate::phys::PhysMem;
 use crate::policy::ProactiveBackoff;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// `vm.compaction_proactiveness` in force.
     #[must_use]
     pub const fn compaction_proactiveness(&self) -> u64 {

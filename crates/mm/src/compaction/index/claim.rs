@@ -9,7 +9,6 @@ use order9_units::{Migratetype, Order};
 use crate::compaction::index::inspect::FrameSet;
 use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Pageblock that a run empties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +24,7 @@ pub(in crate::compaction) struct Claim {
     pub(super) inspections: u8,
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Claims the pageblock at `first`, which holds nothing but `pages` and free frames.
     pub(super) fn claim(&mut self, run: &mut CompactControl, first: Idx, pages: FrameSet) {
         let own = self.frames.blocks()[first.block()];

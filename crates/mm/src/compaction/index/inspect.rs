@@ -10,7 +10,6 @@ use crate::compaction::source::isolable::Found;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Set of frames of a pageblock, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +46,7 @@ pub(crate) struct Contents {
 
 impl UsedPages {
     /// Inspects the pageblock at `first` from end to end, or to the first unmovable frame.
-    pub(super) fn inspect(&self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem<impl Tracer>) -> Contents {
+    pub(super) fn inspect(&self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem) -> Contents {
         let mut contents = Contents::default();
         let (mut at, mut scanned) = (0, 0);
         while at < BLOCK.get() as u32 && !contents.has_unmovable {
@@ -72,13 +71,7 @@ impl UsedPages {
     }
 
     /// Whether the run may isolate the page at `idx` and can move it without a longer wait than its mode allows.
-    pub(super) fn may_isolate_frame(
-        &self,
-        run: &CompactControl,
-        idx: Idx,
-        word: Word,
-        phys: &PhysMem<impl Tracer>,
-    ) -> bool {
+    pub(super) fn may_isolate_frame(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem) -> bool {
         // Direct compaction never waits for a page lock.
         let busy = word.has(PageFlag::Locked) && (run.by.is_direct() || run.mode == crate::migrate::MigrateMode::Async);
         let single = word.is_allocated() && word.order() == Order::ZERO;

@@ -21,7 +21,7 @@ use crate::migrate_reason::MigrateMode;
 use crate::pages::UsedPages;
 use crate::pages::wake::reserve::BACKGROUND_COST_MAX;
 use crate::phys::PhysMem;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 /// Pageblocks that a run claims in vain before it gives up.
 const FAILED_CLAIMS_MAX: u32 = 8;
@@ -29,7 +29,7 @@ const FAILED_CLAIMS_MAX: u32 = 8;
 const FAILED_INSPECTIONS_MAX: u32 = 64;
 /// Inspections of a claimed pageblock before the run abandons it.
 const INSPECTIONS_MAX: u8 = 3;
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether the run claims whole pageblocks by the index; smaller and larger orders are left to the scanners.
     pub(in crate::compaction) fn is_indexed(&self, run: &CompactControl) -> bool {
         self.policy.compaction.uses_index() && run.order.is_none_or(|order| order == Order::PAGEBLOCK)
@@ -70,11 +70,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Runs one round up to the move of a batch.
-    pub(in crate::compaction) fn claim_round(
-        &mut self,
-        run: &mut CompactControl,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Round {
+    pub(in crate::compaction) fn claim_round(&mut self, run: &mut CompactControl, phys: &mut PhysMem) -> Round {
         if run.captured.is_some() {
             return Round::Over(CompactResult::Success);
         }
@@ -94,7 +90,7 @@ impl UsedPages {
     }
 
     /// Claims the cheapest pageblock, unless the run is over or no pageblock is worth it.
-    fn claim_cheapest(&self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
+    fn claim_cheapest(&self, run: &mut CompactControl, phys: &mut PhysMem) -> Round {
         if let Some(result) = phys.claims_finished(run) {
             return Round::Over(result);
         }
@@ -119,7 +115,7 @@ impl UsedPages {
     }
 
     /// Isolates the next batch of the claimed pageblock; ends the claim once no page is left.
-    fn isolate_from_claim(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
+    fn isolate_from_claim(&mut self, run: &mut CompactControl, phys: &mut PhysMem) -> Round {
         let Some(mut claim) = run.claim else { return Round::Next };
         while run.migratepages.len() < CLUSTER
             && let Some(frame) = claim.pages.pop()
@@ -142,7 +138,7 @@ impl UsedPages {
         self.inspect_again(run, phys)
     }
 
-    fn count_claimed_batch(&mut self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem<impl Tracer>) {
+    fn count_claimed_batch(&mut self, run: &mut CompactControl, first: Idx, phys: &mut PhysMem) {
         let taken = run.begin_batch();
         let node = phys.frames.zone(run.zone).node();
         self.lru.lock.take(node, 1);
@@ -156,7 +152,7 @@ impl UsedPages {
     }
 
     /// Inspects the claimed pageblock again: it holds pages that are new or could not be isolated.
-    fn inspect_again(&self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Round {
+    fn inspect_again(&self, run: &mut CompactControl, phys: &mut PhysMem) -> Round {
         let Some(claim) = run.claim else { return Round::Next };
         let contents = self.inspect(run, claim.first, phys);
         if contents.has_pcp {
@@ -180,7 +176,7 @@ impl UsedPages {
         &mut self,
         run: &mut CompactControl,
         done: &Migrated,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Option<CompactResult> {
         if done.failed == 0 {
             return None;

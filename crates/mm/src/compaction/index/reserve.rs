@@ -12,9 +12,8 @@ use crate::compact_result::CompactResult;
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::run::end_conditions::Finished;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Verdict on a run that fills the reserve: the run is over once the reserve is full.
     pub(super) fn finished_by_reserve(&self, run: &CompactControl) -> Finished {
         if self.may_fill_reserve(run.zone) { Finished::Continue } else { Finished::Over(CompactResult::Success) }

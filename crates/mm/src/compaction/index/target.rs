@@ -6,9 +6,9 @@ use order9_units::{Migratetype, Order, PfnRange};
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::{BLOCK, CLUSTER};
 use crate::phys::PhysMem;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Holds free frames for the rest of the batch, as far as the zone can spare them.
     pub(in crate::compaction) fn hold_indexed_targets(&mut self, run: &mut CompactControl) {
         self.frames.lock_zone(run.zone);

@@ -14,7 +14,6 @@ use order9_units::{Order, PAGEBLOCK_PAGES};
 use crate::compaction::run::control::CompactControl;
 use crate::heard::costs::{Costs, Histogram};
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// The least number of moves that empty `blocks` pageblocks which are not empty yet, or all there are.
 fn least_moves(costs: &Histogram, blocks: u64) -> u64 {
@@ -39,7 +38,7 @@ pub(in crate::compaction) struct Account {
     moved: u64,
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     pub(crate) fn open_account(&self, run: &mut CompactControl) {
         if run.order.is_none_or(|order| order >= Order::PAGEBLOCK) {
             run.account.before =

@@ -10,7 +10,6 @@ use crate::compaction::run::control::CompactControl;
 use crate::heard::capture::Capture;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 impl Capture {
     /// Names the block that a run waits for, if the run has got nothing yet.
@@ -20,7 +19,7 @@ impl Capture {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Block that the present step has captured, if any; the caller owns it from now on.
     pub(crate) fn take_captured(&mut self) -> Option<Idx> {
         let caught = self.frames.watch_mut().caught.take();
@@ -31,7 +30,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Gives the block that a run has captured to the request that the run was for.
-    pub(crate) fn hand_out_captured(&self, idx: Idx, search: &Search, phys: &mut PhysMem<impl Tracer>) -> Pfn {
+    pub(crate) fn hand_out_captured(&self, idx: Idx, search: &Search, phys: &mut PhysMem) -> Pfn {
         let order = search.request.order;
         let word = Word::allocated(order);
         phys.frames.count_out(idx, order, Class::Isolated);

@@ -7,9 +7,8 @@ use order9_units::{Order, Pfn};
 use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
 use crate::policy::DrainMark;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Records where pages have moved away, after a round of isolation that began at `start`.
     pub(super) fn note_last_migrated(&self, run: &mut CompactControl, start: Pfn) {
         match self.policy.compaction.drain_mark {

@@ -9,7 +9,7 @@ use crate::compaction::Compaction;
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 /// Verdict on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +33,7 @@ impl Finished {
 
 impl Compaction {
     /// Verdict on the run (`compact_finished`), traced.
-    pub(in crate::compaction) fn compact_finished(
-        &mut self,
-        run: &mut CompactControl,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Finished {
+    pub(in crate::compaction) fn compact_finished(&mut self, run: &mut CompactControl, phys: &mut PhysMem) -> Finished {
         let finished = self.run_finished(run, phys);
         let (zone, order) = (phys.frames.zone(run.zone), run.order);
         let (node, kind) = (zone.node(), zone.kind());
@@ -45,7 +41,7 @@ impl Compaction {
         finished
     }
 
-    fn run_finished(&mut self, run: &mut CompactControl, phys: &PhysMem<impl Tracer>) -> Finished {
+    fn run_finished(&mut self, run: &mut CompactControl, phys: &PhysMem) -> Finished {
         let late = phys.policy.compaction.contention_finish_block;
         let gives_up = run.contended || run.context.fatal;
         if gives_up && !late {
@@ -67,7 +63,7 @@ impl Compaction {
         }
     }
 
-    fn scanners_met(&mut self, run: &CompactControl, phys: &PhysMem<impl Tracer>) -> CompactResult {
+    fn scanners_met(&mut self, run: &CompactControl, phys: &PhysMem) -> CompactResult {
         let (span, of) = (phys.frames.zone(run.zone).span(), &mut self.zones[run.zone.index()]);
         of.reset_cached(span);
         // kswapd will forget the hints: without other traces of a run, it is known that there is demand.
@@ -76,7 +72,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether a run that gives up may stop where it stands; some releases finish the pageblock first.
     fn may_stop_here(&self, run: &CompactControl) -> bool {
         run.order.is_none()

@@ -22,7 +22,7 @@ use crate::migrate_reason::MigrateMode;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::suitable::Suitable;
-use crate::trace::{CompactEvent, Event, ScanEnds, Tracer};
+use crate::trace::{CompactEvent, Event, ScanEnds};
 
 /// Result of a round up to the move of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) enum Round {
     Over(CompactResult),
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     pub(crate) fn trace_suitable(&mut self, run: &CompactControl, order: Order) -> Suitable {
         let suitable = match run.by {
             Compactor::Kcompactd => self.suitable_for_kcompactd(self.frames.zone(run.zone), order, run.class),
@@ -97,12 +97,7 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl Compaction {
-    pub(crate) fn round(
-        &mut self,
-        run: &mut CompactControl,
-        phys: &mut PhysMem<impl Tracer>,
-        pages: &mut UsedPages,
-    ) -> Round {
+    pub(crate) fn round(&mut self, run: &mut CompactControl, phys: &mut PhysMem, pages: &mut UsedPages) -> Round {
         if phys.is_indexed(run) {
             return pages.claim_round(run, phys);
         }
@@ -144,7 +139,7 @@ impl UsedPages {
         run: &mut CompactControl,
         done: &Migrated,
         source: u32,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Option<CompactResult> {
         let (migrated, left) = (done.moved + done.freed, run.migratepages.len() as u64);
         phys.trace(|| {

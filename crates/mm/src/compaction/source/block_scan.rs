@@ -12,7 +12,7 @@ use crate::page_flags::PageWord;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::DrainMark;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 /// End of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Compaction {
         run: &mut CompactControl,
         start: Pfn,
         end: Pfn,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
     ) -> Scanned {
         let range_end = run.skips_on_failure().then(|| run.range_end(start));
@@ -70,7 +70,7 @@ impl Compaction {
         run: &mut CompactControl,
         scan: &mut Scan,
         end: Pfn,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
     ) -> bool {
         let first = phys.frames.at(scan.start);
@@ -129,7 +129,7 @@ impl Compaction {
     }
 
     /// Whether another run works on this pageblock, tested at its first frame.
-    fn belongs_to_another(&self, run: &CompactControl, scan: &mut Scan, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+    fn belongs_to_another(&self, run: &CompactControl, scan: &mut Scan, idx: Idx, phys: &PhysMem) -> bool {
         if scan.saw_first || !scan.at.is_aligned(Order::PAGEBLOCK) {
             return false;
         }
@@ -146,7 +146,7 @@ impl Compaction {
         run: &mut CompactControl,
         scan: &mut Scan,
         idx: Idx,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
     ) -> bool {
         let policy = &phys.policy.compaction;
@@ -168,7 +168,7 @@ impl Compaction {
     }
 
     /// Sets the skip hint of a pageblock scanned to its end, if it needs no other scan, and advances the cached position.
-    fn mark_scanned_source(&mut self, run: &CompactControl, scan: &Scan, end: Pfn, phys: &PhysMem<impl Tracer>) {
+    fn mark_scanned_source(&mut self, run: &CompactControl, scan: &Scan, end: Pfn, phys: &PhysMem) {
         if !run.migratepages.is_empty() && !run.rescan {
             return;
         }
@@ -187,13 +187,7 @@ impl Compaction {
 
 impl UsedPages {
     /// Isolates the page at `idx`; returns whether the batch is full.
-    fn take_source(
-        &mut self,
-        run: &mut CompactControl,
-        scan: &mut Scan,
-        idx: Idx,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> bool {
+    fn take_source(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx, phys: &mut PhysMem) -> bool {
         self.lru.isolate_lru(idx, phys);
         self.lru.lock.count_isolated(1);
         run.migratepages.push(idx);
@@ -206,7 +200,7 @@ impl UsedPages {
 
     /// Steps over frames that cannot move. A run that gives up ranges puts the pages of this range back and goes on
     /// behind it.
-    fn scan_failed(&mut self, run: &mut CompactControl, scan: &mut Scan, frames: u64, phys: &mut PhysMem<impl Tracer>) {
+    fn scan_failed(&mut self, run: &mut CompactControl, scan: &mut Scan, frames: u64, phys: &mut PhysMem) {
         scan.at += Pages::new(frames);
         let Some(range_end) = scan.range_end else { return };
         if !run.migratepages.is_empty() {

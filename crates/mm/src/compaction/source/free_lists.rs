@@ -9,11 +9,10 @@ use crate::compaction::source::Source;
 use crate::heard::skipped_entries::JustSkipped;
 use crate::heard::skipped_entries::LOWEST;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Chooses the pageblock of a large free block in the lower part of the zone (`fast_find_migrateblock`).
-pub(super) fn fast_find_migrateblock<T: Tracer>(
-    phys: &mut PhysMem<T>,
+pub(super) fn fast_find_migrateblock(
+    phys: &mut PhysMem,
     compaction: &mut Compaction,
     run: &mut CompactControl,
 ) -> Option<Source> {
@@ -47,8 +46,8 @@ struct Search {
 }
 
 /// Searches the lists below `order`, largest blocks first, for a block below the free scanner.
-pub(super) fn search_orders<T: Tracer>(
-    phys: &mut PhysMem<T>,
+pub(super) fn search_orders(
+    phys: &mut PhysMem,
     compaction: &mut Compaction,
     run: &mut CompactControl,
     order: Order,
@@ -77,8 +76,8 @@ pub(super) fn search_orders<T: Tracer>(
 
 /// Walks the list of an order from its head to an acceptable block without a skip hint, and rotates the list behind the last
 /// block that it visits.
-fn search_list<T: Tracer>(
-    phys: &mut PhysMem<T>,
+fn search_list(
+    phys: &mut PhysMem,
     compaction: &mut Compaction,
     run: &mut CompactControl,
     order: Order,
@@ -94,8 +93,8 @@ fn search_list<T: Tracer>(
 }
 
 /// Ends at the limit wherever the entries lie. 5.12+.
-fn walk_to_limit<T: Tracer>(
-    phys: &mut PhysMem<T>,
+fn walk_to_limit(
+    phys: &mut PhysMem,
     compaction: &Compaction,
     run: &CompactControl,
     order: Order,
@@ -119,8 +118,8 @@ fn walk_to_limit<T: Tracer>(
 
 /// Tests the limit only at entries above `high`, so that entries in marked pageblocks are all visited; published scan
 /// counts of 5.1 depend on it. Only the limit makes a search a failed one. 5.1 to 5.11.
-fn walk_past_marked<T: Tracer>(
-    phys: &mut PhysMem<T>,
+fn walk_past_marked(
+    phys: &mut PhysMem,
     compaction: &Compaction,
     run: &mut CompactControl,
     order: Order,
@@ -162,13 +161,7 @@ fn walk_past_marked<T: Tracer>(
 }
 
 /// Takes the pageblock of a free block as source, and marks it so that no other run does.
-fn choose<T: Tracer>(
-    phys: &mut PhysMem<T>,
-    compaction: &mut Compaction,
-    run: &mut CompactControl,
-    order: Order,
-    idx: Idx,
-) -> Source {
+fn choose(phys: &mut PhysMem, compaction: &mut Compaction, run: &mut CompactControl, order: Order, idx: Idx) -> Source {
     let zone = phys.frames.zone(run.zone);
     let (list, pfn) = (zone.list(order, Migratetype::Movable), phys.frames.pfn(idx));
     phys.frames.table_mut().rotate_behind(list, idx);

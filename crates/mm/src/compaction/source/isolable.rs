@@ -10,7 +10,6 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// Kind of a frame, as the scan sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +57,7 @@ impl UsedPages {
         run: &CompactControl,
         idx: Idx,
         word: Word,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> bool {
         if word.has(PageFlag::Unevictable) && !phys.settings.compact_unevictable_allowed {
             return false;

@@ -22,7 +22,6 @@ use crate::migrate_reason::MigrateMode;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::SourceSearch;
-use crate::trace::Tracer;
 
 /// Pageblock chosen as a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +51,7 @@ impl Compaction {
     pub(in crate::compaction) fn isolate_migratepages(
         &mut self,
         run: &mut CompactControl,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
     ) -> Isolate {
         let choice = if run.continues_search { None } else { self.choose_source(run, phys) };
@@ -101,7 +100,7 @@ impl Compaction {
         run: &mut CompactControl,
         at: &mut Pfn,
         end: Pfn,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
         pages: &mut UsedPages,
     ) -> Isolate {
         match self.isolate_migratepages_block(run, *at, end, phys, pages) {
@@ -113,7 +112,7 @@ impl Compaction {
         }
     }
 
-    fn choose_source(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) -> Option<Source> {
+    fn choose_source(&mut self, run: &mut CompactControl, phys: &mut PhysMem) -> Option<Source> {
         match phys.policy.compaction.source_search {
             SourceSearch::Linear => None,
             SourceSearch::FreeLists | SourceSearch::Index => fast_find_migrateblock(phys, self, run),
@@ -121,13 +120,7 @@ impl Compaction {
     }
 
     /// Whether the pageblock from `at` to `end` is worth a scan (`suitable_migration_source`).
-    fn suitable_migration_source(
-        &mut self,
-        run: &mut CompactControl,
-        at: Pfn,
-        end: Pfn,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> bool {
+    fn suitable_migration_source(&mut self, run: &mut CompactControl, at: Pfn, end: Pfn, phys: &mut PhysMem) -> bool {
         let Some(idx) = phys.block_in_zone(run, end - BLOCK) else { return false };
         // A pageblock is scanned in several parts: the run that marks it at the first goes on with the others.
         let policy = &phys.policy.compaction;
@@ -147,13 +140,13 @@ impl Compaction {
 
     /// Advances the cached position past the pageblock that ends at `end`; by an oversight of some releases, past the
     /// next one, too.
-    fn update_cached_migrate(&mut self, run: &CompactControl, end: Pfn, phys: &PhysMem<impl Tracer>) {
+    fn update_cached_migrate(&mut self, run: &CompactControl, end: Pfn, phys: &PhysMem) {
         let to = if phys.policy.compaction.cached_migrate_overshoot { end + BLOCK } else { end };
         self.zones[run.zone.index()].advance_migrate(run.mode, to);
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// First frame of the pageblock at `start`, if the whole pageblock lies in the zone and it has memory.
     pub(in crate::compaction) fn block_in_zone(&self, run: &CompactControl, start: Pfn) -> Option<Idx> {
         let span = self.frames.zone(run.zone).span();
@@ -176,7 +169,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Whether the isolated pages of the node are more than half of those on its LRU lists (`too_many_isolated`).
-    pub(in crate::compaction) fn too_many_isolated(&self, run: &CompactControl, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(in crate::compaction) fn too_many_isolated(&self, run: &CompactControl, phys: &PhysMem) -> bool {
         let node = phys.frames.zone(run.zone).node();
         let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
         let (isolated, listed) = zones.fold((0, 0), |(isolated, listed), zone| {
@@ -191,7 +184,7 @@ impl UsedPages {
     }
 
     /// Puts isolated pages that did not move back on their LRU lists (`putback_movable_pages`).
-    pub(crate) fn putback_movable_pages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn putback_movable_pages(&mut self, run: &mut CompactControl, phys: &mut PhysMem) {
         if !run.migratepages.is_empty() {
             let node = phys.frames.zone(run.zone).node();
             self.lru.lock.take(node, 1);

@@ -12,9 +12,8 @@ use order9_units::{Migratetype, Order, Pfn};
 use crate::compaction::zone::last_pageblock;
 use crate::heard::skipped_entries::{JustSkipped, SkippedEntries, SkippedEntriesCache};
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Cached sequence that starts at `idx`, if all of it lies below `high`.
     pub(super) fn skipped_entries_from(
         &self,

@@ -10,7 +10,6 @@ use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::heard::block_bits::{first_set, last_set};
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 impl Compaction {
     /// Number of pageblocks from the one at `at` on, at most `limit`, that are no sources for the run.
@@ -19,7 +18,7 @@ impl Compaction {
         run: &CompactControl,
         at: Pfn,
         limit: usize,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> usize {
         let first = phys.frames.at(at).block();
         let left = (run.free_pfn.get() / BLOCK.get() - at.get() / BLOCK.get()) as usize;
@@ -37,13 +36,7 @@ impl Compaction {
     }
 
     /// Caches a start behind the last of these pageblocks that has no skip hint.
-    fn cache_start_behind_unsuitable(
-        &mut self,
-        run: &CompactControl,
-        at: Pfn,
-        blocks: Range<usize>,
-        phys: &PhysMem<impl Tracer>,
-    ) {
+    fn cache_start_behind_unsuitable(&mut self, run: &CompactControl, at: Pfn, blocks: Range<usize>, phys: &PhysMem) {
         let mut range = blocks.clone();
         while let Some(last) = last_set(range.clone(), |word| self.unmarked_blocks(run, word)) {
             let start = at + Pages::new((last - blocks.start) as u64 * BLOCK.get());
@@ -66,7 +59,7 @@ impl Compaction {
         run: &CompactControl,
         block: usize,
         tests_hint: bool,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Option<SkipReason> {
         let has = |word: u64| word >> (block % 64) & 1 != 0;
         if tests_hint && !has(self.unmarked_blocks(run, block / 64)) {
@@ -79,7 +72,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Pageblocks among the 64 of `word` whose type suits the run. An asynchronous run of a task takes pages from
     /// pageblocks of its own type, so that types do not mix.
     fn blocks_of_suitable_types(&self, run: &CompactControl, word: usize) -> u64 {

@@ -8,7 +8,7 @@ use crate::compaction::run::control::CompactControl;
 use crate::migrate_reason::MigrateMode;
 use crate::page_flags::PageWord;
 use crate::phys::PhysMem;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 impl Compaction {
     /// Isolates free blocks between `start` and `end`, which lie in one pageblock, until the batch has enough
@@ -19,7 +19,7 @@ impl Compaction {
         start: Pfn,
         end: Pfn,
         stride: u64,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Pfn {
         let (mut at, mut visited, mut isolated, mut locked) = (start, 0, 0, false);
         // Frames that count as scanned, beside one for each step.
@@ -76,7 +76,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Takes the lock of the free lists; returns whether the scan goes on.
     fn lock_for_targets(&mut self, run: &mut CompactControl) -> bool {
         if run.context.zone_busy && run.mode == MigrateMode::Async {

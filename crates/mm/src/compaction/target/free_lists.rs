@@ -9,7 +9,7 @@ use crate::compaction::run::control::CompactControl;
 use crate::compaction::source::free_lists::scan_limit;
 use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 /// Entries that the first search of a run visits at most: half a pageblock.
 const START_LIMIT: u64 = 256;
@@ -28,11 +28,7 @@ struct Search {
 }
 
 /// Isolates a free block in the upper part of the zone, and free frames around it (`fast_isolate_freepages`).
-pub(super) fn fast_isolate_freepages<T: Tracer>(
-    phys: &mut PhysMem<T>,
-    compaction: &mut Compaction,
-    run: &mut CompactControl,
-) {
+pub(super) fn fast_isolate_freepages(phys: &mut PhysMem, compaction: &mut Compaction, run: &mut CompactControl) {
     let Some(order) = run.order.filter(|&order| order > Order::ZERO) else { return };
     let is_start = run.free_pfn >= compaction.zones[run.zone.index()].init_free;
     let half = scan_limit(run) / 2;
@@ -71,8 +67,8 @@ pub(super) fn fast_isolate_freepages<T: Tracer>(
 }
 
 /// Searches the orders below the wanted one until a block is isolated; returns the block and its frames.
-fn search_orders<T: Tracer>(
-    phys: &mut PhysMem<T>,
+fn search_orders(
+    phys: &mut PhysMem,
     run: &mut CompactControl,
     order: Order,
     search: &mut Search,
@@ -104,8 +100,8 @@ fn search_orders<T: Tracer>(
 }
 
 /// Walks the list of an order from its tail, and isolates the block that it chooses; an error if isolation is refused.
-fn search_list<T: Tracer>(
-    phys: &mut PhysMem<T>,
+fn search_list(
+    phys: &mut PhysMem,
     run: &mut CompactControl,
     order: Order,
     search: &mut Search,
@@ -153,13 +149,13 @@ fn search_list<T: Tracer>(
 }
 
 /// Start position of the free scanner after a first search in vain.
-fn restart<T: Tracer>(phys: &PhysMem<T>, run: &CompactControl, search: &Search) -> Option<Pfn> {
+fn restart(phys: &PhysMem, run: &CompactControl, search: &Search) -> Option<Pfn> {
     let least = run.by.is_direct().then_some(search.min);
     search.highest.or(least).filter(|&pfn| phys.block_in_zone(run, pfn).is_some())
 }
 
 /// Moves the cached start up to the highest pageblock seen.
-fn note_highest<T: Tracer>(phys: &PhysMem<T>, compaction: &mut Compaction, run: &CompactControl, highest: Option<Pfn>) {
+fn note_highest(phys: &PhysMem, compaction: &mut Compaction, run: &CompactControl, highest: Option<Pfn>) {
     let Some(highest) = highest else { return };
     let slow = phys.policy.compaction.free_cursor_slow;
     let cached = &mut compaction.zones[run.zone.index()].cached_free;
@@ -171,13 +167,7 @@ fn note_highest<T: Tracer>(phys: &PhysMem<T>, compaction: &mut Compaction, run: 
 }
 
 /// Scans the rest of the pageblock of `pfn`, `frames` of which were taken, for more free frames (`fast_isolate_around`).
-fn scan_around<T: Tracer>(
-    phys: &mut PhysMem<T>,
-    compaction: &mut Compaction,
-    run: &mut CompactControl,
-    pfn: Pfn,
-    frames: u64,
-) {
+fn scan_around(phys: &mut PhysMem, compaction: &mut Compaction, run: &mut CompactControl, pfn: Pfn, frames: u64) {
     if run.has_enough_targets() || run.by.is_direct() && run.mode == MigrateMode::Async {
         return;
     }

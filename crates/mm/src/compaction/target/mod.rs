@@ -14,11 +14,10 @@ use crate::compaction::{BLOCK, CLUSTER, Compaction};
 use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
 use crate::policy::{TargetSearch, TargetStride};
-use crate::trace::Tracer;
 
 impl Compaction {
     /// Isolates free frames for the batch, if there are any (`isolate_freepages`).
-    pub(crate) fn isolate_freepages(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn isolate_freepages(&mut self, run: &mut CompactControl, phys: &mut PhysMem) {
         if run.claim.is_some() {
             return phys.hold_indexed_targets(run);
         }
@@ -34,7 +33,7 @@ impl Compaction {
         }
     }
 
-    fn scan_for_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+    fn scan_for_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem) {
         let lowest = run.migrate_pfn.align_down(Order::PAGEBLOCK) + BLOCK;
         let mut stride = match phys.policy.compaction.target_stride {
             TargetStride::Adaptive if run.mode == MigrateMode::Async => CLUSTER as u64,
@@ -69,7 +68,7 @@ impl Compaction {
         run.free_pfn = at;
     }
 
-    fn suitable_migration_target(&self, run: &CompactControl, block: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
+    fn suitable_migration_target(&self, run: &CompactControl, block: Pfn, phys: &PhysMem) -> bool {
         let Some(idx) = phys.block_in_zone(run, block) else { return false };
         let word = phys.frames.word(idx);
         let whole = word.is_free() && word.order() >= Order::PAGEBLOCK;
@@ -84,7 +83,7 @@ impl Compaction {
 
     /// Sets the skip hint of a pageblock scanned to its end and advances the cached position. The classic scanner does so
     /// during the scan, and only if it found nothing.
-    fn mark_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool, phys: &PhysMem<impl Tracer>) {
+    fn mark_scanned_target(&mut self, run: &CompactControl, block: Pfn, to_its_end: bool, phys: &PhysMem) {
         if phys.policy.compaction.free_cursor_slow && to_its_end {
             let idx = phys.frames.at(block);
             self.skip.set(idx.block(), true);
@@ -93,7 +92,7 @@ impl Compaction {
     }
 
     /// Returns the frames that a run has not used. The cached start goes up again to the highest of them.
-    pub(crate) fn release_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn release_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem) {
         let Some(&highest) = run.freepages.iter().max() else { return };
         phys.frames.lock_zone(run.zone);
         for idx in run.freepages.drain(..) {
@@ -105,7 +104,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn gives_up_targets(&self, run: &CompactControl) -> bool {
         run.contended && !self.policy.compaction.contention_finish_block
     }

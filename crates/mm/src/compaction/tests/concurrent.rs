@@ -131,9 +131,7 @@ impl Crowd {
 }
 
 impl Env for Crowd {
-    type Tracer = Vec<Event>;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<Vec<Event>>) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.world.with(step)
     }
 

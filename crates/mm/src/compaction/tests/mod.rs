@@ -45,11 +45,11 @@ enum F {
 }
 
 /// Interference of other tasks, all at once.
-type Others = fn(&mut Mm<Vec<Event>>);
+type Others = fn(&mut Mm);
 
 /// A world in which nobody else acts, and nothing has to be waited for.
 struct World {
-    mm: RefCell<Mm<Vec<Event>>>,
+    mm: RefCell<Mm>,
     resched: Cell<bool>,
     lru_busy: Cell<bool>,
     /// Number of times that the run let others go first.
@@ -134,7 +134,7 @@ impl World {
             cpus: vec![NodeId(0); cpus],
             ..Layout::default()
         };
-        let builder = MmBuilder::with_tracer(&layout, policy, Vec::new()).expect("one zone is a valid layout");
+        let builder = MmBuilder::new(&layout, policy).expect("one zone is a valid layout").traced();
         // 10 pages for the min mark.
         let mut builder = builder.min_free_kbytes(40).content_tags();
         for (pfn, frame) in span.iter().zip(frames) {
@@ -157,7 +157,7 @@ impl World {
             mm.add_file_page(file, index as u64, pfn, CPU).expect("the file has room");
         }
         mm.check().expect("the start is lawful");
-        mm.phys.tracer_mut().clear();
+        mm.phys.events_mut().clear();
         Self {
             mm: RefCell::new(mm),
             resched: Cell::default(),
@@ -202,13 +202,13 @@ impl World {
 
     fn events(&self, of: impl Fn(&CompactEvent) -> bool) -> usize {
         let mut mm = self.mm.borrow_mut();
-        mm.phys.tracer_mut().iter().filter(|event| matches!(event, Event::Compaction(event) if of(event))).count()
+        mm.phys.events_mut().iter().filter(|event| matches!(event, Event::Compaction(event) if of(event))).count()
     }
 
     /// Positions of the scanners at the end of the last run, counted from the start of the zone.
     fn ends(&self) -> (u64, u64) {
         let mut mm = self.mm.borrow_mut();
-        let mut events = mm.phys.tracer_mut().iter().rev();
+        let mut events = mm.phys.events_mut().iter().rev();
         let ends = events.find_map(|event| match event {
             Event::Compaction(CompactEvent::End { ends, .. }) => Some(*ends),
             _ => None,
@@ -244,9 +244,7 @@ impl World {
 }
 
 impl Env for World {
-    type Tracer = Vec<Event>;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<Vec<Event>>) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         let mut mm = self.mm.borrow_mut();
         let result = step(&mut mm);
         self.steps.set(self.steps.get() + 1);

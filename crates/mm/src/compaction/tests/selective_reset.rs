@@ -28,7 +28,7 @@ fn hints_are_forgotten_on_demand_where_there_is_something_to_do() {
     let world = marked(&[(2 * 512, F::Page), (6 * 512, F::Free)]);
     assert_eq!(reset(&world, false), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(reset(&world, true), [0, 1, 3, 4, 5, 7, 8]);
-    let zone = |mm: &mut Mm<Vec<Event>>| {
+    let zone = |mm: &mut Mm| {
         let of = &mm.compaction.zones[0];
         [of.cached_migrate[0], of.cached_migrate[1], of.init_migrate, of.cached_free, of.init_free]
     };

@@ -34,7 +34,7 @@ fn rule_7_finishes_the_pageblock_whatever_the_order() {
 #[test]
 fn rule_8_takes_targets_in_spite_of_a_boost() {
     // Somebody takes most of the free memory in a way that boosts the zone.
-    fn others(mm: &mut Mm<Vec<Event>>) {
+    fn others(mm: &mut Mm) {
         let request = Request { cpu: usize::MAX, ..Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE) };
         while mm.phys.frames.zones()[0].free() > 520 {
             mm.alloc_fast(&request).expect("memory is free");

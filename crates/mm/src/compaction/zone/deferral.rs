@@ -6,7 +6,7 @@ use order9_units::{NodeId, Order};
 
 use crate::compaction::Compaction;
 use crate::phys::PhysMem;
-use crate::trace::{CompactEvent, DeferEvent, Event, Tracer};
+use crate::trace::{CompactEvent, DeferEvent, Event};
 
 /// Failures of compaction in a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) enum Asker {
     Remote,
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Class that the failures in `zone` of a request from `node` count with.
     pub(crate) fn asker(&self, zone: ZoneId, node: NodeId) -> Asker {
         let policy = &self.policy.compaction;
@@ -82,26 +82,14 @@ impl Compaction {
     }
 
     /// Defers a zone after a run in vain (`defer_compaction`).
-    pub(crate) fn defer_compaction(
-        &mut self,
-        zone: ZoneId,
-        order: Order,
-        asker: Asker,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn defer_compaction(&mut self, zone: ZoneId, order: Order, asker: Asker, phys: &mut PhysMem) {
         let cap = phys.defer_cap(asker);
         self.deferral(zone, asker).fail(order, cap);
         self.trace_deferral(zone, asker, order, CompactEvent::DeferCompaction, phys);
     }
 
     /// Whether a request is deferred in a zone (`compaction_deferred`).
-    pub(crate) fn compaction_deferred(
-        &mut self,
-        zone: ZoneId,
-        order: Order,
-        asker: Asker,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> bool {
+    pub(crate) fn compaction_deferred(&mut self, zone: ZoneId, order: Order, asker: Asker, phys: &mut PhysMem) -> bool {
         let deferred = self.deferral(zone, asker).is_deferred(order);
         if deferred {
             self.trace_deferral(zone, asker, order, CompactEvent::Deferred, phys);
@@ -116,7 +104,7 @@ impl Compaction {
         order: Order,
         asker: Asker,
         allocated: bool,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let both = [Asker::Local, Asker::Remote].into_iter();
         for asker in both.filter(|&other| allocated || other == asker) {
@@ -126,19 +114,13 @@ impl Compaction {
     }
 
     /// Whether the longest deferral of `order` in `zone` has just run out.
-    pub(crate) fn compaction_restarting(
-        &mut self,
-        zone: ZoneId,
-        order: Order,
-        asker: Asker,
-        phys: &PhysMem<impl Tracer>,
-    ) -> bool {
+    pub(crate) fn compaction_restarting(&mut self, zone: ZoneId, order: Order, asker: Asker, phys: &PhysMem) -> bool {
         let cap = phys.defer_cap(asker);
         self.deferral(zone, asker).is_restarting(order, cap)
     }
 
     /// Records that direct compaction led to an allocation of `order` from `zone`: skip hints stay, and deferral ends.
-    pub fn compaction_paid_off(&mut self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {
+    pub fn compaction_paid_off(&mut self, zone: ZoneId, order: Order, phys: &mut PhysMem) {
         self.zones[zone.index()].blockskip_flush = false;
         self.compaction_defer_reset(zone, order, Asker::Local, true, phys);
     }
@@ -149,7 +131,7 @@ impl Compaction {
         asker: Asker,
         order: Order,
         what: fn(DeferEvent) -> CompactEvent,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let of = &phys.frames.zone(zone);
         let (node, kind, Deferral { considered, shift, order_failed }) =

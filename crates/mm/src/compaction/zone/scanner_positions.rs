@@ -6,11 +6,10 @@ use crate::compaction::zone::{cached_slot, last_pageblock};
 use crate::migrate_reason::MigrateMode;
 use crate::phys::PhysMem;
 use crate::policy::SkipReset;
-use crate::trace::Tracer;
 
 impl Compaction {
     /// Places the scanners of a run at the ends of its zone, or at the cached positions.
-    pub(crate) fn place_scanners(&mut self, run: &mut CompactControl, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn place_scanners(&mut self, run: &mut CompactControl, phys: &PhysMem) {
         let selective = phys.policy.compaction.skip_reset == SkipReset::Selective;
         let syncs = phys.policy.compaction.sync_cached_unusable;
         let (span, cached) = (phys.frames.zone(run.zone).span(), &mut self.zones[run.zone.index()]);

@@ -12,7 +12,6 @@ use crate::compaction::zone::last_pageblock;
 use crate::heard::block_bits::first_set;
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Distance of the sampled frames: `1 << PAGE_ALLOC_COSTLY_ORDER`.
 const SAMPLE: u32 = 8;
@@ -28,7 +27,7 @@ struct Wanted {
 
 impl Compaction {
     /// Clears the hints of pageblocks worth a scan, and caches the outermost of them as start positions.
-    pub(in crate::compaction) fn reset_selectively(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+    pub(in crate::compaction) fn reset_selectively(&mut self, zone: ZoneId, phys: &mut PhysMem) {
         let of = &phys.frames.zone(zone);
         let span = of.span();
         if !self.zones[zone.index()].blockskip_flush {
@@ -72,7 +71,7 @@ impl Compaction {
     }
 
     /// Ends a walk that has found both start positions: of the pageblocks between, only those with a hint are sampled.
-    fn reset_between(&mut self, first: Pfn, last: Pfn, phys: &mut PhysMem<impl Tracer>) {
+    fn reset_between(&mut self, first: Pfn, last: Pfn, phys: &mut PhysMem) {
         let (from, to) = (phys.frames.at(first).block(), phys.frames.at(last).block() + 1);
         let mut passed = to - from;
         let mut at = from;
@@ -90,7 +89,7 @@ impl Compaction {
 
     /// Clears the hint of the pageblock at `start` if the sample shows a wanted frame. Returns whether the pageblock is
     /// worth a scan.
-    fn reset_block(&mut self, start: Pfn, wanted: Wanted, phys: &mut PhysMem<impl Tracer>) -> bool {
+    fn reset_block(&mut self, start: Pfn, wanted: Wanted, phys: &mut PhysMem) -> bool {
         let first = phys.block_start(phys.frames.at(start));
         let block = first.block();
         phys.work.blocks_passed += 1;
@@ -115,7 +114,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Position of the first sample of the pageblock at `first` that is wanted.
     fn first_wanted(&self, first: Idx, wanted: Wanted) -> Option<u64> {
         if !wanted.source && self.frames.blocks()[first.block()].free == 0 {

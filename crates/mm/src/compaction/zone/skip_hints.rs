@@ -8,12 +8,11 @@ use crate::compaction::Compaction;
 use crate::compaction::run::control::CompactControl;
 use crate::phys::PhysMem;
 use crate::policy::SkipReset;
-use crate::trace::Tracer;
 
 impl Compaction {
     /// Whether the pageblock of `pfn` has a skip hint: a scanner found nothing in it lately. `false` outside memory.
     #[must_use]
-    pub fn pageblock_skip(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
+    pub fn pageblock_skip(&self, pfn: Pfn, phys: &PhysMem) -> bool {
         phys.frames.idx(pfn).is_some_and(|idx| self.skip.get(idx.block()))
     }
 
@@ -23,7 +22,7 @@ impl Compaction {
     }
 
     /// Resets the skip hints of a zone: where the longest deferral ends, and where kswapd goes to sleep.
-    pub(crate) fn reset_isolation_suitable(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn reset_isolation_suitable(&mut self, zone: ZoneId, phys: &mut PhysMem) {
         match phys.policy.compaction.skip_reset {
             SkipReset::Full => self.reset_fully(zone, phys),
             SkipReset::Selective => self.reset_selectively(zone, phys),
@@ -31,7 +30,7 @@ impl Compaction {
     }
 
     /// Resets the skip hints of those zones of a node in which scanners have met since the last reset.
-    pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn reset_isolation_suitable_of(&mut self, node: NodeId, phys: &mut PhysMem) {
         for at in 0..phys.frames.zones().len() {
             let zone = &phys.frames.zones()[at];
             if zone.node() == node && self.zones[at].blockskip_flush {
@@ -40,7 +39,7 @@ impl Compaction {
         }
     }
 
-    pub(in crate::compaction) fn reset_fully(&mut self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+    pub(in crate::compaction) fn reset_fully(&mut self, zone: ZoneId, phys: &mut PhysMem) {
         let span = phys.frames.zone(zone).span();
         let (first, last) =
             (phys.frames.at(span.start).block(), phys.frames.at(crate::compaction::zone::last_pageblock(span)).block());
@@ -57,7 +56,7 @@ impl Compaction {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether the pageblock of `idx` begins inside a block in use of at least its size, which no scanner takes apart.
     pub(in crate::compaction) fn is_huge_block(&self, idx: Idx) -> bool {
         let word = self.frames.word(self.block_start(idx));

@@ -11,11 +11,10 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::slab::CacheId;
 use crate::slab::SlabMemory;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Checks every law of filesystem caches.
-    pub(crate) fn check_fs(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_fs(&self, phys: &PhysMem) -> Verdict {
         let Some(fs) = &self.fs else { return Ok(()) };
         let (mut dentries, mut inodes) = (Vec::new(), Vec::new());
         for (id, number) in self.cache.files.inodes() {
@@ -39,13 +38,7 @@ impl UsedPages {
 
 impl SlabMemory {
     /// Objects in use by files, with whether they are listed, are those that live; and the lists hold those listed.
-    fn check_objects(
-        &self,
-        cache: CacheId,
-        mut used: Vec<(u32, bool)>,
-        lru: &ObjectLru,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Verdict {
+    fn check_objects(&self, cache: CacheId, mut used: Vec<(u32, bool)>, lru: &ObjectLru, phys: &PhysMem) -> Verdict {
         let slab = &self.caches[cache.index()];
         let live = used.iter().all(|&(number, _)| slab.slab_of(number).is_some());
         require(live && used.len() as u64 == slab.objects(), "objects of the filesystem are its files'", || {

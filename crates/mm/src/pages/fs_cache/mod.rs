@@ -29,7 +29,6 @@ pub(crate) use scan::{FsScan, ScanStep};
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::policy::InodeCache;
 use crate::slab::{CacheError, CacheId, CacheSpec, Object, SlabError};
-use crate::trace::Tracer;
 use lru::ObjectLru;
 
 /// Why something could not be done to a file; nothing has changed then.
@@ -106,7 +105,7 @@ impl FsCache {
 impl UsedPages {
     /// Mounts the filesystem of the machine: creates the cache of dentries and that of its inodes, and registers its
     /// shrinker.
-    pub(crate) fn mount(&mut self, inodes: CacheSpec, phys: &PhysMem<impl Tracer>) -> Result<(), FsError> {
+    pub(crate) fn mount(&mut self, inodes: CacheSpec, phys: &PhysMem) -> Result<(), FsError> {
         if self.fs.is_some() {
             return Err(FsError::Mounted);
         }
@@ -127,7 +126,7 @@ impl UsedPages {
 
     /// A file of `size` on disk, of which nothing is in memory yet. One that a program creates is dirty once it is open: see
     /// [`Mm::mark_inode_dirty`].
-    pub(crate) fn fs_create(&mut self, size: Pages, phys: &PhysMem<impl Tracer>) -> Result<FileId, FsError> {
+    pub(crate) fn fs_create(&mut self, size: Pages, phys: &PhysMem) -> Result<FileId, FsError> {
         self.fs.as_ref().ok_or(FsError::NotMounted)?;
         if size > PAGES_MAX {
             return Err(FsError::TooLarge(size));
@@ -159,7 +158,7 @@ impl UsedPages {
 
     /// Lists the inode of a file, if it is cached and nothing keeps it (any more). One that is listed already has been
     /// used.
-    fn list_if_idle(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+    fn list_if_idle(&mut self, id: FileId, phys: &PhysMem) {
         match self.inode_of(id) {
             Ok(Some((number, Inode { listed: true, dentry: NONE, .. }))) => {
                 self.fs.as_mut().expect("it is mounted").inodes[number as usize].referenced = true;
@@ -169,7 +168,7 @@ impl UsedPages {
     }
 
     /// Lists the inode of a file, if it is cached, not listed yet, and nothing keeps it (any more).
-    pub(crate) fn list_if_unlisted(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn list_if_unlisted(&mut self, id: FileId, phys: &PhysMem) {
         let Ok(Some((number, Inode { listed: false, dentry: NONE, .. }))) = self.inode_of(id) else { return };
         if self.cache.content_keeps_inode(id, phys) {
             return;
@@ -185,7 +184,7 @@ impl UsedPages {
 
 impl PageCache {
     /// Whether the inode of a file has to stay for what is dirty, or, since 5.16, for its pages.
-    fn content_keeps_inode(&self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
+    fn content_keeps_inode(&self, id: FileId, phys: &PhysMem) -> bool {
         let pages_keep = phys.policy.reclaim.inode_cache == InodeCache::KeepsInode;
         self.file(id).is_ok_and(|file| file.is_dirty() || pages_keep && file.pages() > Pages::ZERO)
     }

@@ -9,7 +9,6 @@ use crate::page_cache::{FileId, FileTable};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::slab::{NewSlab, Object, ObjectStep};
-use crate::trace::Tracer;
 
 /// Next step of the opening of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl FsNeed {
 
 impl UsedPages {
     /// Opens a file: its inode and dentry are cached and in use then. `asked` says how memory for them is allocated.
-    pub fn fs_open(&mut self, id: FileId, asked: &Request, phys: &mut PhysMem<impl Tracer>) -> FsStep {
+    pub fn fs_open(&mut self, id: FileId, asked: &Request, phys: &mut PhysMem) -> FsStep {
         self.go_on_open(Opening { file: id, asked: *asked, inode_missed: false }, phys)
     }
 
@@ -57,18 +56,13 @@ impl UsedPages {
     ///
     /// # Panics
     /// If the page is not a block of that order that was just allocated.
-    pub fn fs_open_give(
-        &mut self,
-        need: &FsNeed,
-        answer: Result<Pfn, AllocError>,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FsStep {
+    pub fn fs_open_give(&mut self, need: &FsNeed, answer: Result<Pfn, AllocError>, phys: &mut PhysMem) -> FsStep {
         let step = self.kmem_cache_give(&need.slab, answer, phys);
         self.take_object(need.opening, step, phys)
     }
 
     /// Opens a file with pages straight from the fast path; where that fails, the slow path has to find what is needed.
-    pub(crate) fn fs_open_fast(&mut self, id: FileId, asked: &Request, phys: &mut PhysMem<impl Tracer>) -> FsStep {
+    pub(crate) fn fs_open_fast(&mut self, id: FileId, asked: &Request, phys: &mut PhysMem) -> FsStep {
         let mut step = self.fs_open(id, asked, phys);
         while let FsStep::NeedPage(need) = step {
             match self.alloc_fast(&need.request(), phys) {
@@ -105,7 +99,7 @@ impl UsedPages {
 
     /// Removes a file that is not open or mapped, on behalf of `cpu`: its pages, inode and dentry are freed; what was to be
     /// written no longer is. What is being read or written stays allocated until that ends.
-    pub(crate) fn fs_unlink(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), FsError> {
+    pub(crate) fn fs_unlink(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem) -> Result<(), FsError> {
         let inode = self.inode_of(id)?;
         if self.is_open_on_disk(id) {
             return Err(FsError::Open(id));
@@ -140,7 +134,7 @@ impl UsedPages {
     }
 
     /// The last mapping of a file on disk is gone.
-    pub(crate) fn close_by_mappings(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn close_by_mappings(&mut self, id: FileId, phys: &PhysMem) {
         if self.cache.file_mut(id).set_open_by_mappings(false) {
             self.fs_close(id).expect("mappings hold the file open");
         }
@@ -148,7 +142,7 @@ impl UsedPages {
     }
 
     /// Frees an unused dentry; its inode stays, listed if nothing else keeps it. Returns the frames that went back.
-    pub(super) fn free_dentry(&mut self, number: u32, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
+    pub(super) fn free_dentry(&mut self, number: u32, cpu: usize, phys: &mut PhysMem) -> u64 {
         let fs = self.fs.as_mut().expect("it is mounted");
         let (cache, Dentry { inode, listed, .. }) = (fs.dentry_cache, fs.dentries[number as usize]);
         fs.inodes[inode as usize].dentry = NONE;
@@ -162,7 +156,7 @@ impl UsedPages {
     }
 
     /// Frees an inode without dentry, pages and anything to write; shadows go with it. Returns the frames that went back.
-    pub(super) fn free_inode(&mut self, number: u32, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
+    pub(super) fn free_inode(&mut self, number: u32, cpu: usize, phys: &mut PhysMem) -> u64 {
         let fs = self.fs.as_mut().expect("it is mounted");
         let (cache, Inode { file, listed, .. }) = (fs.inode_cache, fs.inodes[number as usize]);
         self.cache.files.set_inode(file, None);
@@ -175,7 +169,7 @@ impl UsedPages {
     }
 
     /// Caches what is missing, the inode first, and takes the dentry into use.
-    fn go_on_open(&mut self, mut opening: Opening, phys: &mut PhysMem<impl Tracer>) -> FsStep {
+    fn go_on_open(&mut self, mut opening: Opening, phys: &mut PhysMem) -> FsStep {
         let inode = match self.inode_of(opening.file) {
             Err(error) => return FsStep::Failed(error),
             Ok(inode) => inode,
@@ -202,7 +196,7 @@ impl UsedPages {
 
     /// Makes an object the file's inode or dentry and goes on. While the caller waited for its page, another task may have
     /// cached the same, or removed the file: the object is freed again then.
-    fn take_object(&mut self, opening: Opening, step: ObjectStep, phys: &mut PhysMem<impl Tracer>) -> FsStep {
+    fn take_object(&mut self, opening: Opening, step: ObjectStep, phys: &mut PhysMem) -> FsStep {
         let object = match step {
             ObjectStep::Done(object) => object,
             ObjectStep::NeedPage(slab) => return FsStep::NeedPage(FsNeed { opening, slab }),

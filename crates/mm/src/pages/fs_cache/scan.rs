@@ -6,7 +6,6 @@ use super::{FsCache, NONE};
 use crate::page_cache::FileId;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// A batch under way: how many more dentries and inodes it looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +51,7 @@ impl UsedPages {
         scan: &mut FsScan,
         shrunk: &mut Shrunk,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> ScanStep {
         if let Some((file, index)) = scan.invalidating.take() {
             return self.invalidate_some(scan, file, index, shrunk, cpu, phys);
@@ -92,7 +91,7 @@ impl UsedPages {
         index: u64,
         shrunk: &mut Shrunk,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> ScanStep {
         let (dropped, next) = self.invalidate(file, index, cpu, phys);
         scan.invalidating = next.map(|index| (file, index));
@@ -120,7 +119,7 @@ impl UsedPages {
     }
 
     /// Decides about the inode unused for longest.
-    fn inode_lru_isolate(&mut self, node: usize, number: u32, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn inode_lru_isolate(&mut self, node: usize, number: u32, phys: &PhysMem) -> Verdict {
         let file = self.fs.as_ref().expect("its lists exist").inodes[number as usize].file;
         let is_kept = self.cache.content_keeps_inode(file, phys);
         let has_pages = self.cache.file(file).is_ok_and(|file| file.pages() > Pages::ZERO);

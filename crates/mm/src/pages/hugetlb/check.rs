@@ -12,11 +12,10 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Rmap;
 use crate::space::{Owner, Prot, PteFlag, Space, SpaceId, TASK_END, VmaKind, Vpn, VpnRange};
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Checks every law of pools.
-    pub(crate) fn check_hugetlb(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_hugetlb(&self, phys: &PhysMem) -> Verdict {
         let (mut mappings, mut vmas) = (BTreeMap::new(), BTreeMap::new());
         for (id, space) in self.spaces.iter() {
             self.hugetlb.check_hugetlb_space(id, space, &mut mappings)?;
@@ -51,7 +50,7 @@ impl UsedPages {
         self.check_pools(phys)
     }
 
-    fn check_pools(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_pools(&self, phys: &PhysMem) -> Verdict {
         let pool = self.hugetlb.hugetlb_pool();
         require(pool.reserved <= pool.free, "what is promised of a pool is free", || format!("{pool:?}"))?;
         for node in phys.frames.nodes() {
@@ -99,7 +98,7 @@ impl Hugetlb {
 }
 
 impl Rmap {
-    fn check_pool_page(&self, head: Idx, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_pool_page(&self, head: Idx, phys: &PhysMem) -> Verdict {
         let word = phys.frames.word(head);
         let whole = word.is_allocated() && word.order() == Order::PAGEBLOCK && !word.is_lru_page();
         require(whole && self.owner(head) == Owner::Hugetlb, "a page of a pool is one allocation that stays", || {

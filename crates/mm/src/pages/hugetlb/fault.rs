@@ -11,11 +11,10 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Access, Fault, FaultStep, Mapping, Need, Prot, Pte, PteFlag, Vma, VmaKind};
 use crate::thp::subpages;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// A fault in a mapping of a pool: done where it takes no page.
-    pub(crate) fn resolve_hugetlb(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn resolve_hugetlb(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem) -> FaultStep {
         let VmaKind::Hugetlb { map: number, shared } = vma.kind else { unreachable!("the mapping is of a pool") };
         let map = &self.hugetlb.maps[&number.0];
         let at = Mapping { space: fault.space, vpn: fault.vpn.slot().start };
@@ -38,7 +37,7 @@ impl UsedPages {
         }
     }
 
-    fn set_hugetlb(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn set_hugetlb(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem) -> FaultStep {
         *self.spaces.living(fault.space).table.hugetlb_mut(fault.vpn).expect("the slot has a page of a pool") = entry;
         phys.work.ptes_set += 1;
         self.wrote(fault.space, fault.vpn, fault.access, phys);
@@ -47,13 +46,7 @@ impl UsedPages {
 
     /// Goes on with a fault that takes a page from the pool, for a program on `cpu` of `node`: what was promised to it, else
     /// one that is promised to nobody, else a surplus page.
-    pub(crate) fn hugetlb_fault(
-        &mut self,
-        fault: &Fault,
-        node: NodeId,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FaultStep {
+    pub(crate) fn hugetlb_fault(&mut self, fault: &Fault, node: NodeId, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let Some(vma) = self.spaces.get(fault.space).ok().and_then(|space| space.vmas.find(fault.vpn)).copied() else {
             return FaultStep::Retry;
         };
@@ -86,7 +79,7 @@ impl UsedPages {
         old: Option<Pte>,
         head: Idx,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> FaultStep {
         let VmaKind::Hugetlb { map, shared } = vma.kind else { unreachable!("the mapping is of a pool") };
         let slot = fault.vpn.slot();
@@ -107,13 +100,7 @@ impl UsedPages {
     }
 
     /// Takes the surplus page that a fault needed.
-    pub(crate) fn finish_surplus(
-        &mut self,
-        fault: &Fault,
-        page: Pfn,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FaultStep {
+    pub(crate) fn finish_surplus(&mut self, fault: &Fault, page: Pfn, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         self.hugetlb_give_surplus(Some(page), phys);
         let step = match self.resolve_again(fault, phys) {
             FaultStep::NeedPool(fault) => self.hugetlb_fault(&fault, phys.node_of_cpu(cpu), cpu, phys),
@@ -125,7 +112,7 @@ impl UsedPages {
 
     /// There is no page for a fault: whoever made a private mapping keeps the page that it shares with children, which lose
     /// it. Everybody else gets `SIGBUS`.
-    pub(crate) fn hugetlb_refused(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn hugetlb_refused(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let Ok(space) = self.spaces.get(fault.space) else { return FaultStep::Retry };
         let vma = space.vmas.find(fault.vpn).copied();
         let (Some(entry), Some(VmaKind::Hugetlb { map, .. })) =

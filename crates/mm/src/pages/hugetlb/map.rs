@@ -11,7 +11,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
 use crate::space::{Errno, Mapping, Prot, Pte, PteFlag, Space, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
-use crate::trace::Tracer;
 
 /// Number of what one `mmap` with `MAP_HUGETLB` made; the number is never given again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,7 +155,7 @@ impl Hugetlb {
 
 impl UsedPages {
     /// Adds the surplus page that was needed, or takes note that there is none.
-    pub(crate) fn hugetlb_give_surplus(&mut self, page: Option<Pfn>, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn hugetlb_give_surplus(&mut self, page: Option<Pfn>, phys: &mut PhysMem) {
         phys.count_pool_page(page.is_some());
         if let Some(page) = page {
             self.add_pool_page(page, true, phys);
@@ -164,7 +163,7 @@ impl UsedPages {
     }
 
     /// Takes surplus pages back that a mapping did not reserve after all.
-    pub(crate) fn hugetlb_trim(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn hugetlb_trim(&mut self, cpu: usize, phys: &mut PhysMem) {
         self.trim_surplus(cpu, phys);
     }
 
@@ -175,7 +174,7 @@ impl UsedPages {
     }
 
     /// Gives a child what its parent has mapped from pools: pages of private mappings until one of them writes.
-    pub(crate) fn fork_hugetlb(&mut self, parent: SpaceId, child: SpaceId, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn fork_hugetlb(&mut self, parent: SpaceId, child: SpaceId, phys: &mut PhysMem) {
         if self.spaces.living(parent).hugetlb_pages() == self.spaces.living(child).hugetlb_pages() {
             return;
         }
@@ -199,7 +198,7 @@ impl UsedPages {
     }
 
     /// Gives an empty slot the page of an entry.
-    pub(super) fn map_hugetlb(&mut self, at: Mapping, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn map_hugetlb(&mut self, at: Mapping, pte: Pte, phys: &mut PhysMem) {
         let head = pte.idx().expect("an entry of a pool names a page");
         self.spaces.living(at.space).install_hugetlb(at.vpn, pte);
         self.hugetlb.used.get_mut(&head.0).expect("a mapped page is in use").mappings += 1;
@@ -207,7 +206,7 @@ impl UsedPages {
     }
 
     /// Takes the page of a slot away.
-    pub(super) fn unmap_hugetlb(&mut self, at: Mapping, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn unmap_hugetlb(&mut self, at: Mapping, cpu: usize, phys: &mut PhysMem) {
         let space = self.spaces.living(at.space);
         let pte = space.remove_hugetlb(at.vpn).expect("the slot has a page of a pool");
         let head = pte.idx().expect("an entry of a pool names a page");
@@ -218,7 +217,7 @@ impl UsedPages {
     }
 
     /// Unmaps the pages of pools in `range`, which cuts none.
-    pub(crate) fn zap_hugetlb(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn zap_hugetlb(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
         if self.spaces.living(id).hugetlb_pages() == 0 {
             return;
         }
@@ -229,7 +228,7 @@ impl UsedPages {
     }
 
     /// A mapping has ended: what it reserved is free again, and with the last one so are the pages of the map.
-    pub(crate) fn hugetlb_closed(&mut self, id: SpaceId, vma: &Vma, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn hugetlb_closed(&mut self, id: SpaceId, vma: &Vma, cpu: usize, phys: &mut PhysMem) {
         let VmaKind::Hugetlb { map: number, .. } = vma.kind else { return };
         let hugetlb = &mut self.hugetlb;
         let map = hugetlb.maps.get_mut(&number.0).expect("a mapping knows its map");
@@ -262,7 +261,7 @@ impl Spaces {
         range: VpnRange,
         prot: Prot,
         shared: bool,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let writable = shared && prot.has(Prot::WRITE);
         let (mut rest, mut changed) = (range, 0);

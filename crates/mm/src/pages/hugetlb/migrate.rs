@@ -9,7 +9,7 @@ use crate::migrate::{MigrateMode, MigrateReason};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, TASK_END, Vpn, VpnRange};
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 /// Next step of the move of a page.
 pub(crate) enum PoolMove {
@@ -22,7 +22,7 @@ pub(crate) enum PoolMove {
 
 impl Hugetlb {
     /// Whether a frame is the first of a page of a pool that somebody uses.
-    pub(crate) fn is_used_pool_page(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_used_pool_page(&self, pfn: Pfn, phys: &PhysMem) -> bool {
         phys.frames.idx(pfn).is_some_and(|idx| self.used.contains_key(&idx.0))
     }
 
@@ -41,7 +41,7 @@ impl UsedPages {
         fresh: Option<Pfn>,
         reason: MigrateReason,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> PoolMove {
         let source = phys.frames.at(head);
         let known = self.hugetlb.used.get(&source.0).copied();
@@ -79,7 +79,7 @@ impl UsedPages {
     }
 
     /// Puts `target` in the place of `source` wherever that is mapped, or kept by a shared mapping.
-    fn replace_pool_page(&mut self, source: Idx, target: Idx, page: UsedPage, phys: &mut PhysMem<impl Tracer>) {
+    fn replace_pool_page(&mut self, source: Idx, target: Idx, page: UsedPage, phys: &mut PhysMem) {
         (0..NR).for_each(|offset| self.copy_page(source.plus(offset), target.plus(offset), phys));
         self.hugetlb.used.remove(&source.0);
         self.hugetlb.used.insert(target.0, page);
@@ -100,7 +100,7 @@ impl UsedPages {
     }
 
     /// The page that another one was taken into the pools for leaves them; what its node has too much, the other's has.
-    fn leave_pool(&mut self, source: Idx, target: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn leave_pool(&mut self, source: Idx, target: Idx, cpu: usize, phys: &mut PhysMem) {
         let (from, to) = (phys.node_of(source), phys.node_of(target));
         let pool = self.hugetlb.node(from);
         let surplus = u64::from(pool.surplus > 0);
@@ -110,7 +110,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn count_pool_move(&mut self, moved: bool, reason: MigrateReason) {
         let (succeeded, failed) = if moved { (PAGEBLOCK_PAGES.get(), 0) } else { (0, PAGEBLOCK_PAGES.get()) };
         self.counters.pgmigrate_success += succeeded;

@@ -28,8 +28,6 @@ pub(crate) use map::whole_huge_pages;
 pub(crate) use migrate::PoolMove;
 pub use pool::{PoolResize, PoolSize, PoolStep};
 
-use crate::trace::Tracer;
-
 /// Base pages of a page of a pool.
 const NR: u32 = Order::PAGEBLOCK.pages().get() as u32;
 
@@ -136,7 +134,7 @@ impl Hugetlb {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Nodes that can have a pool: those with memory, lowest first.
     fn pool_nodes(&self) -> Vec<NodeId> {
         let has_memory =

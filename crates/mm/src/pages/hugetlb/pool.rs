@@ -12,7 +12,6 @@ use crate::pages::UsedPages;
 use crate::pages::hugetlb::{POOL_GFP, UsedPage};
 use crate::phys::PhysMem;
 use crate::space::{Fault, Owner, Vma};
-use crate::trace::Tracer;
 
 /// Next need of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub struct PoolResize {
 impl PoolResize {
     /// A write of `size` to `nr_hugepages`.
     #[must_use]
-    pub fn new(size: PoolSize, pages: &UsedPages, phys: &PhysMem<impl Tracer>) -> Self {
+    pub fn new(size: PoolSize, pages: &UsedPages, phys: &PhysMem) -> Self {
         let elsewhere = |node| pages.hugetlb.hugetlb_pool().total - pages.hugetlb.hugetlb_pool_of(node).total;
         let nodes = phys.pool_nodes().into_iter();
         Self {
@@ -73,13 +72,7 @@ impl PoolResize {
     /// A write of `size` to `nr_hugepages_mempolicy` by `task` on a CPU of `local`: all pools together get this size, by the
     /// nodes of its memory policy alone, in turn, whatever its mode. Without a policy that is a write to `nr_hugepages`.
     #[must_use]
-    pub fn by_policy(
-        size: u64,
-        task: impl Into<SpaceTask>,
-        local: NodeId,
-        pages: &UsedPages,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Self {
+    pub fn by_policy(size: u64, task: impl Into<SpaceTask>, local: NodeId, pages: &UsedPages, phys: &PhysMem) -> Self {
         let allowed = pages.spaces.pool_nodes_of(task.into(), local);
         let mut resize = Self::new(PoolSize::all(size), pages, phys);
         resize.nodes.retain(|&node| allowed.is_none_or(|allowed| allowed.has(node)));
@@ -87,7 +80,7 @@ impl PoolResize {
     }
 
     /// Does what needs no memory, on behalf of `cpu`, and says what is needed then.
-    pub fn step(&mut self, cpu: usize, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> PoolStep {
+    pub fn step(&mut self, cpu: usize, pages: &mut UsedPages, phys: &mut PhysMem) -> PoolStep {
         while pages.hugetlb.hugetlb_pool().persistent() < self.target && pages.hugetlb.adopt_surplus(&self.nodes) {}
         if pages.hugetlb.hugetlb_pool().persistent() < self.target {
             return self.grow(cpu, pages, phys);
@@ -96,7 +89,7 @@ impl PoolResize {
         PoolStep::Done
     }
 
-    fn grow(&mut self, cpu: usize, pages: &mut UsedPages, phys: &PhysMem<impl Tracer>) -> PoolStep {
+    fn grow(&mut self, cpu: usize, pages: &mut UsedPages, phys: &PhysMem) -> PoolStep {
         if self.failed >= self.nodes.len() {
             return PoolStep::Done;
         }
@@ -111,7 +104,7 @@ impl PoolResize {
     ///
     /// # Panics
     /// If `page` was not allocated for this.
-    pub fn give(&mut self, page: Option<Pfn>, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) {
+    pub fn give(&mut self, page: Option<Pfn>, pages: &mut UsedPages, phys: &mut PhysMem) {
         phys.count_pool_page(page.is_some());
         if let Some(page) = page {
             pages.add_pool_page(page, false, phys);
@@ -131,7 +124,7 @@ fn next_of(nodes: &[NodeId], cursor: &mut usize) -> NodeId {
     nodes[at]
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     pub(super) fn count_pool_page(&mut self, had: bool) {
         self.counters.htlb_buddy_alloc_success += u64::from(had);
         self.counters.htlb_buddy_alloc_fail += u64::from(!had);
@@ -140,7 +133,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Puts a fresh huge page into the pool of its node.
-    pub(super) fn add_pool_page(&mut self, page: Pfn, surplus: bool, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn add_pool_page(&mut self, page: Pfn, surplus: bool, phys: &mut PhysMem) {
         let head = phys.fresh_block(page, Order::PAGEBLOCK);
         self.rmap.make_room(phys.frames.table().len());
         self.rmap.adopt(head, Owner::Hugetlb, phys);
@@ -152,20 +145,14 @@ impl UsedPages {
 
     /// Takes a free page of the pool for use by a fault of a program on `local`: from the node nearest to the one that the
     /// memory policy names, among those that it allows.
-    pub(super) fn take_pool_page(
-        &mut self,
-        fault: &Fault,
-        vma: &Vma,
-        local: NodeId,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Option<Idx> {
+    pub(super) fn take_pool_page(&mut self, fault: &Fault, vma: &Vma, local: NodeId, phys: &PhysMem) -> Option<Idx> {
         let head = self.hugetlb.pop_pool_page(&self.pool_request(fault, vma, local, phys), phys)?;
         self.hugetlb.used.insert(head.0, UsedPage::default());
         Some(head)
     }
 
     /// Puts a page that nobody uses any more back into its pool; a surplus one leaves it. A pin keeps it in use.
-    pub(super) fn put_pool_page(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn put_pool_page(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
         let page = self.hugetlb.used.get(&head.0).copied().unwrap_or_default();
         if page.mappings > 0 || page.shared || phys.frames.word(head).has(Flag::Pinned) {
             return;
@@ -181,12 +168,12 @@ impl UsedPages {
     }
 
     /// The last pin of a page is gone.
-    pub(crate) fn hugetlb_unpinned(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn hugetlb_unpinned(&mut self, head: Idx, phys: &mut PhysMem) {
         self.put_pool_page(head, usize::MAX, phys);
     }
 
     /// Frees pages that nobody has or was promised until `target` are left; of the others so many become surplus.
-    fn shrink_pool(&mut self, target: u64, nodes: &[NodeId], cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn shrink_pool(&mut self, target: u64, nodes: &[NodeId], cpu: usize, phys: &mut PhysMem) {
         while self.hugetlb.hugetlb_pool().persistent() > target && self.hugetlb.hugetlb_pool().available() > 0 {
             let mut gone = None;
             let has_free = |pool: &super::NodePool| !pool.free.is_empty();
@@ -203,7 +190,7 @@ impl UsedPages {
     }
 
     /// Frees surplus pages that are promised to nobody.
-    pub(super) fn trim_surplus(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn trim_surplus(&mut self, cpu: usize, phys: &mut PhysMem) {
         if self.hugetlb.hugetlb_pool().surplus == 0 {
             return;
         }
@@ -223,7 +210,7 @@ impl UsedPages {
 
 impl Hugetlb {
     /// Takes a free page out of the pool nearest to where `request` asks for one, among the nodes that it allows.
-    pub(super) fn pop_pool_page(&mut self, request: &Request, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
+    pub(super) fn pop_pool_page(&mut self, request: &Request, phys: &PhysMem) -> Option<Idx> {
         let Request { node, nodemask, uses, .. } = *request;
         let nodemask = if request.gfp.has(Gfp::THISNODE) { Some(NodeMask::of(node)) } else { nodemask };
         let holds = |id: &NodeId| self.nodes.get(id.index()).is_some_and(|pool| !pool.free.is_empty());

@@ -12,7 +12,6 @@ use crate::lru_list::{LruList, LruType};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Sums over the frames of a zone.
 #[derive(Clone, Copy, Default)]
@@ -24,7 +23,7 @@ struct Tally {
 impl UsedPages {
     /// Every LRU page is allocated and on exactly the list its flags name, isolated ones are on none, and sizes equal a
     /// recount.
-    pub(crate) fn check_lru(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_lru(&self, phys: &PhysMem) -> Verdict {
         let mut tallies = vec![Tally::default(); phys.frames.zones().len()];
         let mut flagged = 0;
         for at in 0..phys.frames.table().len() as u32 {
@@ -50,7 +49,7 @@ impl UsedPages {
         require(listed == flagged, "an LRU page is on a list", || format!("{flagged} by flags, {listed} on lists"))
     }
 
-    fn check_lru_flags(&self, idx: Idx, word: Word, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_lru_flags(&self, idx: Idx, word: Word, phys: &PhysMem) -> Verdict {
         let found = || format!("{:?} is {:?}", phys.frames.pfn(idx), word.state());
         let on_list = word.is_lru_page() && !word.has(Flag::Isolated);
         require(word.has(PageFlag::Lru) == on_list, "owned movable pages are on a list unless isolated", found)?;
@@ -70,7 +69,7 @@ impl UsedPages {
 
 impl LruState {
     /// Walks every list; returns the entries of all.
-    fn check_lru_lists(&self, most: u64, phys: &PhysMem<impl Tracer>) -> Result<u64, Violation> {
+    fn check_lru_lists(&self, most: u64, phys: &PhysMem) -> Result<u64, Violation> {
         let mut sets: Vec<Idx> = self.zones.iter().map(|lru| lru.first_list).collect();
         sets.sort_unstable();
         sets.dedup();

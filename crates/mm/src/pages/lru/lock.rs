@@ -9,7 +9,6 @@ use order9_units::NodeId;
 
 use crate::lru::LruState;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 use crate::work::{EarlierLocks, LruLockWork};
 
 /// LRU locks: the one that was taken last, and the work under them.
@@ -79,14 +78,14 @@ impl LruLock {
 
 impl LruState {
     /// Counts that the page at `idx` was taken off its list alone.
-    pub(crate) fn count_isolation(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn count_isolation(&mut self, idx: Idx, phys: &PhysMem) {
         self.lock.take(phys.node_of(idx), 0);
         self.lock.count_isolated(1);
     }
 
     /// Counts that a page goes on, between or off lists by way of a batch.
     #[inline]
-    pub(crate) fn batch_lru(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn batch_lru(&mut self, idx: Idx, phys: &PhysMem) {
         self.lock.batch.0 += 1;
         if self.lock.batch.0 == BATCH {
             self.drain_lru_batch(idx, phys);
@@ -94,7 +93,7 @@ impl LruState {
     }
 
     #[cold]
-    fn drain_lru_batch(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+    fn drain_lru_batch(&mut self, idx: Idx, phys: &PhysMem) {
         self.lock.batch = LruBatch::default();
         self.lock.take(phys.node_of(idx), 1);
         self.lock.work.batched += u64::from(BATCH);

@@ -23,7 +23,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::NewAnon;
 use crate::space::Owner;
-use crate::trace::Tracer;
 use crate::workingset::Workingset;
 
 pub(crate) use lock::LruLock;
@@ -95,7 +94,7 @@ impl NewAnon {
 impl LruState {
     /// Pages on a list of a node, those of its zones together: `nr_inactive_anon` and so on.
     #[must_use]
-    pub(crate) fn lru_pages(&self, node: NodeId, list: LruList, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub(crate) fn lru_pages(&self, node: NodeId, list: LruList, phys: &PhysMem) -> u64 {
         let zones = phys.frames.zones().iter().filter(|zone| zone.node() == node);
         zones.map(|zone| self.zone_lru(zone.id()).pages(list)).sum()
     }
@@ -108,23 +107,18 @@ impl LruState {
 
     /// LRU lists of the zone of a frame.
     #[inline]
-    fn lru_around(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut ZoneLru {
+    fn lru_around(&mut self, idx: Idx, phys: &PhysMem) -> &mut ZoneLru {
         &mut self.zones[phys.frames.zone_around(idx).index()]
     }
 
     /// Pages of a list, from the one that came last to the oldest; where zones have lists, those of `zone` alone.
-    pub fn lru_list(
-        &self,
-        zone: crate::ZoneId,
-        list: LruList,
-        phys: &PhysMem<impl Tracer>,
-    ) -> impl Iterator<Item = Pfn> {
+    pub fn lru_list(&self, zone: crate::ZoneId, list: LruList, phys: &PhysMem) -> impl Iterator<Item = Pfn> {
         phys.frames.table().iter(self.zones[zone.index()].list(list)).map(|idx| phys.frames.pfn(idx))
     }
 
     /// A program has read or written the page at `pfn` by a system call (`mark_page_accessed`): the first time it is
     /// remembered, the second time the page becomes active. Pages on no list, and unevictable ones, are only remembered.
-    pub(crate) fn mark_accessed(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn mark_accessed(&mut self, pfn: Pfn, phys: &mut PhysMem) {
         let Ok((idx, word)) = phys.frames.live(pfn) else { return };
         if !word.has(PageFlag::Referenced) {
             phys.frames.set(idx, word.with(PageFlag::Referenced, word.is_lru_page()));
@@ -138,7 +132,7 @@ impl LruState {
     }
 
     /// Puts a page that is on no list at the head of the one its flags name.
-    pub(crate) fn link_lru(&mut self, idx: Idx, word: Word, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn link_lru(&mut self, idx: Idx, word: Word, phys: &mut PhysMem) {
         let lru = self.lru_around(idx, phys);
         let list = word.lru_list();
         lru.sizes[list.index()] += word.frames();
@@ -149,14 +143,14 @@ impl LruState {
 
     /// Takes a page off its list; its word is the caller's to change.
     #[inline]
-    pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn unlink_lru(&mut self, idx: Idx, word: Word, phys: &mut PhysMem) {
         let lru = self.lru_around(idx, phys);
         lru.sizes[word.lru_list().index()] -= word.frames();
         phys.frames.table_mut().unlink(idx);
     }
 
     /// Moves a page to the head of a list of its type; an isolated one goes there when it is put back.
-    pub(crate) fn move_lru(&mut self, idx: Idx, list: LruList, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn move_lru(&mut self, idx: Idx, list: LruList, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         if word.has(PageFlag::Lru) {
             self.unlink_lru(idx, word, phys);
@@ -168,7 +162,7 @@ impl LruState {
 
     /// Makes a page that reclaim has waited for the oldest of its inactive list, even if that made it active meanwhile; says
     /// whether it did, which is not so if the page is isolated, unevictable, or dirty again.
-    pub(crate) fn rotate_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn rotate_lru(&mut self, idx: Idx, phys: &mut PhysMem) -> bool {
         let word = phys.frames.word(idx);
         let moves = word.has(PageFlag::Lru) && !word.has(PageFlag::Unevictable) && !word.has(PageFlag::Dirty);
         if moves {
@@ -185,7 +179,7 @@ impl LruState {
     /// Makes a page of a file the next that reclaim takes, since somebody wanted to drop it and could not
     /// (`deactivate_file_page`): the oldest of its inactive list at once, or, while it is dirty or being written, when its
     /// next write is done.
-    pub(crate) fn deactivate_file_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn deactivate_file_page(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         if !word.has(PageFlag::Lru) || word.has(PageFlag::Unevictable) {
             return;
@@ -202,7 +196,7 @@ impl LruState {
     }
 
     /// Marks an allocation as isolated and, if it is an LRU page, takes it off its list.
-    pub(crate) fn isolate_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn isolate_lru(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         if word.has(PageFlag::Lru) {
             self.unlink_lru(idx, word, phys);
@@ -213,7 +207,7 @@ impl LruState {
     }
 
     /// Ends the isolation of an allocation: an LRU page goes to the head of the list its flags name.
-    pub(crate) fn putback_lru(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn putback_lru(&mut self, idx: Idx, phys: &mut PhysMem) {
         self.end_isolation(idx, phys);
         let word = phys.frames.word(idx);
         if word.is_lru_page() {
@@ -222,7 +216,7 @@ impl LruState {
     }
 
     /// Ends the isolation of an allocation that goes on no list.
-    pub(crate) fn end_isolation(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn end_isolation(&mut self, idx: Idx, phys: &mut PhysMem) {
         phys.frames.reflag(idx, Flag::Isolated, false);
         let word = phys.frames.word(idx);
         if word.is_lru_page() {
@@ -231,7 +225,7 @@ impl LruState {
     }
 
     /// A page that was lazily freeable is in use again: isolated, it becomes an active one of the anonymous lists.
-    pub(crate) fn no_longer_lazy(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn no_longer_lazy(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         self.count_isolated(idx, word, u64::wrapping_sub, phys);
         let word = word.with_list(LruList::ActiveAnon).with(PageFlag::LazyFree, false);
@@ -239,7 +233,7 @@ impl LruState {
         self.count_isolated(idx, word, u64::wrapping_add, phys);
     }
 
-    fn count_isolated(&mut self, idx: Idx, word: Word, change: fn(u64, u64) -> u64, phys: &PhysMem<impl Tracer>) {
+    fn count_isolated(&mut self, idx: Idx, word: Word, change: fn(u64, u64) -> u64, phys: &PhysMem) {
         let isolated = &mut self.lru_around(idx, phys).isolated[word.lru_type().index()];
         *isolated = change(*isolated, word.frames());
     }
@@ -248,14 +242,14 @@ impl LruState {
 impl UsedPages {
     /// Makes a page the anonymous one of a mapping, on the list where such pages start.
     #[inline]
-    pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool, phys: &mut PhysMem) {
         let list = if locked { LruList::Unevictable } else { phys.policy.reclaim.new_anon.list() };
         self.adopt_page(idx, owner, list, phys);
     }
 
     /// Makes a fresh page the owner's and puts it on a list.
     #[inline]
-    pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn adopt_page(&mut self, idx: Idx, owner: Owner, list: LruList, phys: &mut PhysMem) {
         self.rmap.set(idx, owner);
         self.balancing.forget_user(idx);
         let word = phys.frames.word(idx).adopted(list);
@@ -269,7 +263,7 @@ impl UsedPages {
 
     /// A locked mapping shows the page now: reclaim must leave it alone.
     #[inline]
-    pub(crate) fn mlock_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn mlock_page(&mut self, idx: Idx, phys: &mut PhysMem) {
         if phys.frames.word(idx).is_compound() {
             return self.mlock_huge(crate::thp::head_of(idx), phys);
         }
@@ -280,7 +274,7 @@ impl UsedPages {
 
     /// A mapping shows the page no longer or is no longer locked: unless another locked one does, reclaim may have the page.
     #[inline]
-    pub(crate) fn munlock_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn munlock_page(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         if word.has(PageFlag::Unevictable) && !self.is_mlocked(idx, phys) {
             self.lru.move_lru(idx, word.lru_type().inactive(), phys);
@@ -288,7 +282,7 @@ impl UsedPages {
     }
 
     /// Whether a locked mapping shows the page.
-    pub(crate) fn is_mlocked(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_mlocked(&self, idx: Idx, phys: &PhysMem) -> bool {
         if phys.frames.word(idx).is_compound() {
             return self.is_huge_mlocked(crate::thp::head_of(idx));
         }
@@ -299,7 +293,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The list that the page at `pfn` is on, or returns to once it is no longer isolated; `None` if it is no LRU page.
     #[must_use]
     pub fn lru_of(&self, pfn: Pfn) -> Option<LruList> {

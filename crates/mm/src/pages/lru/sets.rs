@@ -5,7 +5,6 @@ use crate::lru_list::{LruList, LruType};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::Unreclaimable;
-use crate::trace::Tracer;
 
 /// Scans in vain after which lists count as unreclaimable.
 const SCANS_MAX: u64 = 6;
@@ -13,7 +12,7 @@ const SCANS_MAX: u64 = 6;
 impl UsedPages {
     /// Pages of a zone that reclaim could free: those of files, and anonymous ones while there is swap space.
     #[must_use]
-    pub fn reclaimable_pages(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub fn reclaimable_pages(&self, zone: crate::ZoneId, phys: &PhysMem) -> u64 {
         let zone = phys.frames.zone(zone);
         let of = |of: LruType| {
             self.lru.zone_lru(zone.id()).pages(of.active()) + self.lru.zone_lru(zone.id()).pages(of.inactive())
@@ -22,7 +21,7 @@ impl UsedPages {
     }
 
     /// Whether the lists that serve `zone` have been scanned in vain so often that only first passes go over them any more.
-    pub(crate) fn is_unreclaimable(&self, zone: crate::ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_unreclaimable(&self, zone: crate::ZoneId, phys: &PhysMem) -> bool {
         match phys.policy.reclaim.unreclaimable {
             Unreclaimable::KswapdFailures => false,
             Unreclaimable::PagesScanned => {
@@ -36,7 +35,7 @@ impl UsedPages {
 
 impl LruState {
     /// Pages on each list of a set.
-    pub(crate) fn lru_sizes(&self, set: usize, phys: &PhysMem<impl Tracer>) -> [u64; LruList::COUNT] {
+    pub(crate) fn lru_sizes(&self, set: usize, phys: &PhysMem) -> [u64; LruList::COUNT] {
         let mut sizes = [0; LruList::COUNT];
         for zone in phys.zones_of_set(set) {
             LruList::ALL.into_iter().for_each(|list| sizes[list.index()] += self.zone_lru(zone.id()).pages(list));
@@ -47,7 +46,7 @@ impl LruState {
 
 impl LruState {
     /// Counts what reclaim of a type has cost a set of lists.
-    pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn note_lru_cost(&mut self, set: usize, of: LruType, cost: u64, phys: &PhysMem) {
         if cost > 0 {
             let lru_pages = self.lru_sizes(set, phys).iter().sum();
             self.pressure[set].note_cost(of, cost, lru_pages);

@@ -5,7 +5,6 @@ use order9_frames::Idx;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Prot, PteFlag};
-use crate::trace::Tracer;
 
 /// Accesses by way of the mappings of a page since they were last asked for.
 #[derive(Clone, Copy, Default)]
@@ -17,7 +16,7 @@ pub(crate) struct Uses {
 
 impl UsedPages {
     /// Counts the mappings by which a page was accessed, and forgets the accesses.
-    pub(crate) fn take_uses(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> Uses {
+    pub(crate) fn take_uses(&mut self, idx: Idx, phys: &mut PhysMem) -> Uses {
         phys.work.rmap_walks += 1;
         if phys.frames.word(idx).is_compound() {
             return self.take_huge_uses(idx, phys);

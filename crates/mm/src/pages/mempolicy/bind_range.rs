@@ -9,7 +9,6 @@ use crate::pages::UsedPages;
 use crate::pages::mempolicy::{Mempolicy, MempolicyArgs, Mode};
 use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId, VirtAddr, VpnRange};
-use crate::trace::Tracer;
 
 /// Pages that a call may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ impl UsedPages {
         length: Bytes,
         args: &MempolicyArgs,
         strict: bool,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.mbind_begin(id, addr, length, args, MbindFlags { strict, moves: None }, phys).map(|_| ())
     }
@@ -56,7 +55,7 @@ impl UsedPages {
         length: Bytes,
         args: &MempolicyArgs,
         flags: MbindFlags,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(VpnRange, Option<Mempolicy>), Errno> {
         self.spaces.get(id)?;
         if flags.moves == Some(Movable::All) && !self.spaces.has_sys_nice(id) {
@@ -89,7 +88,7 @@ impl UsedPages {
         id: SpaceId,
         range: VpnRange,
         policy: Option<Mempolicy>,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         let policy_id = policy.map(|policy| self.mempolicies.intern(policy));
         let vmas = self.spaces.get(id)?.vmas.within(range);
@@ -111,7 +110,7 @@ impl UsedPages {
         id: SpaceId,
         range: VpnRange,
         policy: Option<Mempolicy>,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         let policy = policy.map(|policy| self.mempolicies.intern(policy));
         let files = &self.cache.files;

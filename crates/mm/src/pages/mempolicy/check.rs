@@ -8,12 +8,11 @@ use order9_units::{NodeId, NodeMask};
 use super::Mempolicy;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Every policy names nodes that have memory, and where tasks take turns they have come to one that there is; policies of files are of files that are there, and do not overlap; mappings of
     /// tmpfs have none of their own; counts of allocations by node agree with each other.
-    pub(crate) fn check_mempolicies(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_mempolicies(&self, phys: &PhysMem) -> Verdict {
         let (policies, memory) = (&self.mempolicies, phys.memory_nodes());
         let exists = |node: Option<NodeId>| node.is_none_or(|node| node.index() < phys.frames.nodes().len());
         for policy in &policies.known {
@@ -56,7 +55,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Checks that a miss of one node is served by another one, near or not, and that a node whose turn it was has a hit.
     fn check_numa_counters(&self) -> Verdict {
         let numa = self.frames.numa_counters();

@@ -9,16 +9,10 @@ use order9_units::NodeMask;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId};
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Sets the nodes of a cpuset without moving pages.
-    pub(crate) fn set_mems(
-        &mut self,
-        id: SpaceId,
-        mems: NodeMask,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
+    pub(crate) fn set_mems(&mut self, id: SpaceId, mems: NodeMask, phys: &mut PhysMem) -> Result<(), Errno> {
         let space = self.spaces.get(id)?;
         if mems.is_empty() {
             return Err(Errno::Enospc);

@@ -9,7 +9,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::MempolicyInterface;
 use crate::space::{Errno, SpaceId, VirtAddr};
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// `set_mempolicy_home_node`: mappings without policy are passed over; those before one that is refused keep their home.
@@ -19,7 +18,7 @@ impl UsedPages {
         addr: VirtAddr,
         length: Bytes,
         home: NodeId,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.spaces.get(id)?;
         if phys.policy.mempolicy < MempolicyInterface::HomeNode {

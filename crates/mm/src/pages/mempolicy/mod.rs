@@ -33,7 +33,6 @@ use crate::phys::PhysMem;
 use crate::shmem::ShmemHole;
 use crate::space::Spaces;
 use crate::space::{Errno, Fault, Need, SpaceId, Vma, Vpn};
-use crate::trace::Tracer;
 use shared::FilePolicies;
 
 pub use bind_range::{MbindFlags, Movable};
@@ -108,14 +107,14 @@ pub(crate) struct PlacedHuge {
 impl UsedPages {
     /// The allocation to make for a fault, for a program on `cpu`: the fault's own as the policy of the page has it.
     #[inline]
-    pub(crate) fn fault_request(&mut self, fault: &Fault, cpu: usize, phys: &PhysMem<impl Tracer>) -> Request {
+    pub(crate) fn fault_request(&mut self, fault: &Fault, cpu: usize, phys: &PhysMem) -> Request {
         let plain = fault.request(cpu);
         let decided = fault.search.is_some() || !self.mempolicies.in_use;
         if decided { plain } else { self.placed_fault(fault, plain, phys) }
     }
 
     #[cold]
-    fn placed_fault(&mut self, fault: &Fault, plain: Request, phys: &PhysMem<impl Tracer>) -> Request {
+    fn placed_fault(&mut self, fault: &Fault, plain: Request, phys: &PhysMem) -> Request {
         if matches!(fault.need(), Need::PageTable | Need::Deposit | Need::DepositFor(_) | Need::HugeZero) {
             return self.task_request(fault.task(), plain, phys);
         }
@@ -138,7 +137,7 @@ impl UsedPages {
         page: PageOf<'_>,
         local: NodeId,
         rights: Gfp,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> PlacedHuge {
         let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, rights) };
         if !self.mempolicies.in_use {
@@ -153,7 +152,7 @@ impl UsedPages {
     }
 
     /// Request of a fault for a page of a hugetlb pool, for a program on `local`.
-    pub(crate) fn pool_request(&self, fault: &Fault, vma: &Vma, local: NodeId, phys: &PhysMem<impl Tracer>) -> Request {
+    pub(crate) fn pool_request(&self, fault: &Fault, vma: &Vma, local: NodeId, phys: &PhysMem) -> Request {
         let plain = Request { node: local, ..Request::new(Order::PAGEBLOCK, Gfp::GFP_HIGHUSER_MOVABLE) };
         if !self.mempolicies.in_use {
             return plain;
@@ -213,13 +212,7 @@ impl UsedPages {
 
     /// The allocation to make for a hole of tmpfs, for `task` on `cpu`.
     #[must_use]
-    pub fn hole_request(
-        &self,
-        task: impl Into<SpaceTask>,
-        hole: &ShmemHole,
-        cpu: usize,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Request {
+    pub fn hole_request(&self, task: impl Into<SpaceTask>, hole: &ShmemHole, cpu: usize, phys: &PhysMem) -> Request {
         match hole.may_be_refused() {
             true => hole.request(cpu),
             false => self.file_request(task, hole.file(), hole.pages().0, cpu, phys),
@@ -234,7 +227,7 @@ impl UsedPages {
         file: FileId,
         index: u64,
         cpu: usize,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Request {
         let task = task.into();
         let plain =
@@ -248,12 +241,7 @@ impl UsedPages {
 
     /// The allocation `plain` as the policy of `task` has it: page tables, page cache and the kernel's own
     /// memory. What may not wait is allocated as in an interrupt: without any policy.
-    pub(crate) fn task_request(
-        &mut self,
-        task: impl Into<SpaceTask>,
-        plain: Request,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Request {
+    pub(crate) fn task_request(&mut self, task: impl Into<SpaceTask>, plain: Request, phys: &PhysMem) -> Request {
         if !self.mempolicies.in_use || !plain.gfp.has(Gfp::DIRECT_RECLAIM) || plain.gfp.has(Gfp::THISNODE) {
             return plain;
         }
@@ -282,13 +270,7 @@ impl Spaces {
         Some(if policy.mode().takes_nodes() { policy.nodes() } else { NodeMask::of(local) })
     }
 
-    fn within_cpuset(
-        &self,
-        space: SpaceId,
-        choice: &NodeChoice,
-        plain: Request,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Request {
+    fn within_cpuset(&self, space: SpaceId, choice: &NodeChoice, plain: Request, phys: &PhysMem) -> Request {
         let class = plain.gfp.highest_zone();
         let serves = phys.frames.zones().iter().filter(|zone| zone.managed() > 0 && zone.kind() <= class);
         let mems = self.get(space).ok().and_then(|space| space.tasks.mems);
@@ -301,7 +283,7 @@ impl Spaces {
         space: SpaceId,
         choice: &NodeChoice,
         order: Order,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> NodeChoice {
         let plain = Request::new(order, Gfp::GFP_HIGHUSER_MOVABLE);
         let Request { node, nodemask: nodes, uses, .. } = self.within_cpuset(space, choice, plain, phys);
@@ -322,7 +304,7 @@ impl Spaces {
 
     /// The nodes with memory that the cpuset of a space has: `Mems_allowed`, and `get_mempolicy` with
     /// `MPOL_F_MEMS_ALLOWED`.
-    pub(crate) fn mems_allowed(&self, space: SpaceId, phys: &PhysMem<impl Tracer>) -> Result<NodeMask, Errno> {
+    pub(crate) fn mems_allowed(&self, space: SpaceId, phys: &PhysMem) -> Result<NodeMask, Errno> {
         let mems = self.get(space)?.tasks.mems;
         Ok(mems.map_or_else(|| phys.memory_nodes(), |mems| mems & phys.memory_nodes()))
     }
@@ -340,7 +322,7 @@ impl PageCache {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Nodes with memory.
     #[must_use]
     pub fn memory_nodes(&self) -> NodeMask {

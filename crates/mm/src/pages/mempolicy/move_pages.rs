@@ -9,7 +9,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
 use crate::space::{Errno, PageView, Pte, Slot, SpaceId, VirtAddr, VmaKind, Vpn, VpnRange};
-use crate::trace::Tracer;
 
 /// A page to move, and where to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,21 +44,16 @@ impl Misplaced {
 impl UsedPages {
     /// `move_pages` without nodes: on which node each page is. Errors as those of a page of [`crate::tasks::move_pages`].
     #[must_use]
-    pub fn page_nodes(
-        &self,
-        space: SpaceId,
-        pages: &[VirtAddr],
-        phys: &PhysMem<impl Tracer>,
-    ) -> Vec<Result<NodeId, Errno>> {
+    pub fn page_nodes(&self, space: SpaceId, pages: &[VirtAddr], phys: &PhysMem) -> Vec<Result<NodeId, Errno>> {
         pages.iter().map(|addr| self.node_at(space, addr.vpn(), phys)).collect()
     }
 
-    fn node_at(&self, id: SpaceId, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> Result<NodeId, Errno> {
+    fn node_at(&self, id: SpaceId, vpn: Vpn, phys: &PhysMem) -> Result<NodeId, Errno> {
         self.follow(id, vpn, phys).map(|found| found.node)
     }
 
     /// The page at `vpn` that could move.
-    pub(crate) fn follow(&self, id: SpaceId, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> Result<Found, Errno> {
+    pub(crate) fn follow(&self, id: SpaceId, vpn: Vpn, phys: &PhysMem) -> Result<Found, Errno> {
         let space = self.spaces.get(id)?;
         let vma = space.vmas.find(vpn).ok_or(Errno::Efault)?;
         match self.spaces.page_at(id, vpn.addr(), phys) {
@@ -85,7 +79,7 @@ impl Spaces {
         range: VpnRange,
         is_wrong: impl Fn(NodeId) -> bool,
         most: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Vec<Misplaced> {
         let Ok(space) = self.get(id) else { return Vec::new() };
         let looked_at = Cell::new(0);

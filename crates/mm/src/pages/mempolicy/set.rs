@@ -8,7 +8,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
 use crate::space::{Errno, SpaceId, VirtAddr};
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// `set_mempolicy`: the policy of a task, for pages from now on.
@@ -16,7 +15,7 @@ impl UsedPages {
         &mut self,
         task: impl Into<SpaceTask>,
         args: &MempolicyArgs,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Result<(), Errno> {
         let SpaceTask { space, thread } = task.into();
         let policy = self.spaces.new_mempolicy(space, args, phys)?;
@@ -77,7 +76,7 @@ impl Spaces {
         &self,
         id: SpaceId,
         args: &MempolicyArgs,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Result<Option<Mempolicy>, Errno> {
         let policy = Mempolicy::new(args, &phys.policy, self.mems_allowed(id, phys)?)?;
         // It may take from others on the node what they have there.

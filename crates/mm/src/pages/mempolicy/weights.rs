@@ -12,7 +12,6 @@ use crate::mempolicy::Mempolicies;
 use crate::phys::PhysMem;
 use crate::policy::MempolicyInterface;
 use crate::space::Errno;
-use crate::trace::Tracer;
 
 /// Sum of the weights that the bandwidth of all nodes comes to: large enough to be near the ratios, small enough that no node
 /// gets many pages in a row (`weightiness`).
@@ -63,11 +62,7 @@ impl Mempolicies {
     /// Sets the bandwidth of nodes as firmware says it, in megabytes per second, each from the CPUs next to it; a node that is
     /// not
     /// named has none known. Weights of interleaving follow the bandwidth from 6.16 on.
-    pub(crate) fn set_node_bandwidth(
-        &mut self,
-        bandwidth: impl IntoIterator<Item = (NodeId, u64)>,
-        phys: &PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn set_node_bandwidth(&mut self, bandwidth: impl IntoIterator<Item = (NodeId, u64)>, phys: &PhysMem) {
         self.weights.bandwidth = bandwidth.into_iter().filter(|&(_, rate)| rate > 0).collect();
         if phys.has_auto_weights() && !self.weights.manual {
             let nodes = phys.memory_nodes();
@@ -82,7 +77,7 @@ impl Mempolicies {
     }
 
     /// Sets `auto`. Weights stay as they are where it is turned off.
-    pub(crate) fn set_weights_follow_bandwidth(&mut self, on: bool, phys: &PhysMem<impl Tracer>) -> Result<(), Errno> {
+    pub(crate) fn set_weights_follow_bandwidth(&mut self, on: bool, phys: &PhysMem) -> Result<(), Errno> {
         let nodes = phys.memory_nodes();
         let weights = &mut self.weights;
         if on && weights.bandwidth.is_empty() {
@@ -107,7 +102,7 @@ impl Mempolicies {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn has_auto_weights(&self) -> bool {
         self.policy.mempolicy >= MempolicyInterface::AutoWeights
     }

@@ -13,7 +13,6 @@ use order9_units::Pfn;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// A movable page of a driver; it keeps the number when it moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,11 +68,7 @@ impl DriverPages {
 impl UsedPages {
     /// Registers the allocation at `pfn`, a single page that nobody owns, as a movable one of a driver, which from now on
     /// knows it by number. It ends with [`Mm::release_driver_page`].
-    pub(crate) fn register_driver_page(
-        &mut self,
-        pfn: Pfn,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<DriverPageId, FreeError> {
+    pub(crate) fn register_driver_page(&mut self, pfn: Pfn, phys: &mut PhysMem) -> Result<DriverPageId, FreeError> {
         let (idx, word) = phys.frames.live(pfn)?;
         if word.has(Flag::Owned) || word.frames() > 1 || self.drivers.answer(idx).is_some() {
             return Err(FreeError::Owned(pfn));
@@ -88,12 +83,7 @@ impl UsedPages {
 
     /// The driver no longer needs its page: it is freed on behalf of `cpu`, or when nobody isolates or pins it any more. Says
     /// whether it was there.
-    pub(crate) fn release_driver_page(
-        &mut self,
-        id: DriverPageId,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> bool {
+    pub(crate) fn release_driver_page(&mut self, id: DriverPageId, cpu: usize, phys: &mut PhysMem) -> bool {
         let Some(page) = self.drivers.pages.get_mut(id.0 as usize).and_then(Option::take) else { return false };
         self.drivers.by_frame.remove(&page.idx.0);
         let word = phys.frames.word(page.idx).with(Flag::MovableContent, false);
@@ -107,7 +97,7 @@ impl UsedPages {
 impl DriverPages {
     /// Place of a driver's page; `None` once it is released.
     #[must_use]
-    pub fn driver_page(&self, id: DriverPageId, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
+    pub fn driver_page(&self, id: DriverPageId, phys: &PhysMem) -> Option<Pfn> {
         self.get(id).map(|page| phys.frames.pfn(page.idx))
     }
 
@@ -119,7 +109,7 @@ impl DriverPages {
     }
 
     /// Every registered page is allocated, movable, and nobody else's.
-    pub(crate) fn check_driver_pages(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_driver_pages(&self, phys: &PhysMem) -> Verdict {
         for &frame in self.by_frame.keys() {
             let word = phys.frames.word(Idx(frame));
             let fits = word.is_allocated() && word.has(Flag::MovableContent) && !word.has(Flag::Owned);

@@ -16,7 +16,7 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma};
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 impl UsedPages {
     /// Moves the base page `source` of a mapping to `node`; says whether it did.
@@ -27,7 +27,7 @@ impl UsedPages {
         node: NodeId,
         cpu: usize,
         now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> bool {
         let pfn = phys.frames.pfn(source);
         let stays =
@@ -48,7 +48,7 @@ impl UsedPages {
     }
 
     /// Moves an isolated page to a fresh one, or puts it back and frees that.
-    fn move_into(&mut self, source: Idx, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> bool {
+    fn move_into(&mut self, source: Idx, page: Pfn, cpu: usize, phys: &mut PhysMem) -> bool {
         let target = phys.hold_fresh(page);
         let attempt = Attempt { mode: MigrateMode::Async, may_wait: false, memalloc: false, cpu };
         let mut tries = (0..PASSES).map(|_| self.migrate_page(source, target, &attempt, phys));
@@ -62,14 +62,7 @@ impl UsedPages {
     }
 
     /// Moves the huge page that starts at `head` to `node`; says whether it did.
-    pub(crate) fn follow_huge(
-        &mut self,
-        head: Idx,
-        node: NodeId,
-        cpu: usize,
-        now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> bool {
+    pub(crate) fn follow_huge(&mut self, head: Idx, node: NodeId, cpu: usize, now: Nanos, phys: &mut PhysMem) -> bool {
         let alone = self.subpage_mapcount(head) == 1 && self.huge.is_huge_exclusive(head);
         if !alone || !self.balancing.node_takes(node, Order::PAGEBLOCK, now, phys) || !self.isolate_huge(head, phys) {
             return false;
@@ -98,7 +91,7 @@ impl UsedPages {
 
     /// Whether a page stays whoever uses it: that of a program or library that several run, and one that would have to be
     /// written first.
-    fn stays_where_it_is(&self, idx: Idx, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+    fn stays_where_it_is(&self, idx: Idx, vma: &Vma, phys: &PhysMem) -> bool {
         let Owner::File { .. } = self.rmap.owner(idx) else { return false };
         let word = phys.frames.word(idx);
         let of_disk = word.lru_type() == LruType::File;
@@ -108,14 +101,7 @@ impl UsedPages {
     }
 
     /// A page of `node` that is free now.
-    fn page_on(
-        &self,
-        node: NodeId,
-        order: Order,
-        gfp: Gfp,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<Pfn> {
+    fn page_on(&self, node: NodeId, order: Order, gfp: Gfp, cpu: usize, phys: &mut PhysMem) -> Option<Pfn> {
         let request = Request { node, cpu, ..Request::new(order, gfp.with(Gfp::THISNODE)) };
         self.alloc_fast(&request, phys).ok()
     }
@@ -124,7 +110,7 @@ impl UsedPages {
 impl NumaBalancing {
     /// Whether a node has room beyond its high watermark, and has not had its share lately (`migrate_balanced_pgdat`,
     /// `numamigrate_update_ratelimit`).
-    fn node_takes(&mut self, node: NodeId, order: Order, now: Nanos, phys: &PhysMem<impl Tracer>) -> bool {
+    fn node_takes(&mut self, node: NodeId, order: Order, now: Nanos, phys: &PhysMem) -> bool {
         let pages = order.pages().get();
         if phys.policy.numa_balancing.rate_limit && !self.admit(node, pages, now) {
             return false;
@@ -138,7 +124,7 @@ impl NumaBalancing {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn count_followed(&mut self, pages: u64, moved: bool) {
         let (succeeded, failed) = if moved { (pages, 0) } else { (0, pages) };
         self.counters.pgmigrate_success += succeeded;

@@ -8,9 +8,8 @@ use order9_units::{Order, Pfn};
 use crate::pages::UsedPages;
 use crate::pages::migrate::DriverAnswer;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Takes the free block at `pfn` off the free lists, as single frames, the lowest last.
     pub(crate) fn hold_frames(&mut self, pfn: Pfn) -> Result<Vec<Idx>, IsolateError> {
         let order = self.frames.isolate_free_block(pfn, false)?;
@@ -26,7 +25,7 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Isolates the single page at `pfn`, if it is one that can be moved and is not isolated yet.
-    pub(crate) fn isolate_movable(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
+    pub(crate) fn isolate_movable(&mut self, pfn: Pfn, phys: &mut PhysMem) -> Option<Idx> {
         let (idx, word) = phys.frames.live(pfn).ok()?;
         let fits = word.order() == Order::ZERO && word.has(Flag::MovableContent) && !word.has(Flag::Isolated);
         let allowed = self.drivers.answer(idx) != Some(DriverAnswer::Keeps);

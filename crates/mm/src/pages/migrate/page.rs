@@ -9,7 +9,6 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 use order9_frames::{Flag, Idx, Word};
 
 /// Rights of one attempt to move a page.
@@ -60,13 +59,7 @@ impl HeldBy {
 
 impl UsedPages {
     /// Tries to move the isolated page `source` to the held frame `target`.
-    pub(crate) fn migrate_page(
-        &mut self,
-        source: Idx,
-        target: Idx,
-        attempt: &Attempt,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Outcome {
+    pub(crate) fn migrate_page(&mut self, source: Idx, target: Idx, attempt: &Attempt, phys: &mut PhysMem) -> Outcome {
         let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
         debug_assert!(word.has(Flag::Isolated) && word.frames() == 1, "single pages migrate, once they are isolated");
         if owner == Owner::Kept && !word.with(Flag::Isolated, false).is_held() {
@@ -97,19 +90,13 @@ impl UsedPages {
     }
 
     /// Puts an isolated page back, or frees it if only the isolation still kept it.
-    pub(crate) fn putback_movable(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn putback_movable(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         self.lru.putback_lru(idx, phys);
         self.free_if_kept_by(idx, cpu, phys);
     }
 
     /// Outcome for a page whose file has no handler to move it; `None` if it can be moved like any other.
-    fn unhandled(
-        &mut self,
-        source: Idx,
-        owner: Owner,
-        attempt: &Attempt,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<Outcome> {
+    fn unhandled(&mut self, source: Idx, owner: Owner, attempt: &Attempt, phys: &mut PhysMem) -> Option<Outcome> {
         let Owner::File { file, index } = owner else { return None };
         let handler = self.cache.files.migrate_handler(file);
         if handler == MigrateHandler::Present {
@@ -132,7 +119,7 @@ impl UsedPages {
 
 impl DriverPages {
     /// Outcome for a page that its driver does not let move now; `None` if it does.
-    fn refused_by_driver(&self, source: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) -> Option<Outcome> {
+    fn refused_by_driver(&self, source: Idx, owner: Owner, phys: &mut PhysMem) -> Option<Outcome> {
         let is_driver_page = owner == Owner::Nobody;
         match is_driver_page.then(|| self.answer(source)).flatten()? {
             DriverAnswer::Moves => None,
@@ -142,7 +129,7 @@ impl DriverPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn again(&mut self, why: MigrateFailure) -> Outcome {
         self.counters.migrate_failures.count(why);
         Outcome::Again(why)

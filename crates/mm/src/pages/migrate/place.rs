@@ -9,7 +9,6 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Mapping, Owner};
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Moves an isolated page that nothing stands in the way of into a held frame, where it goes on its list, and frees its
@@ -21,7 +20,7 @@ impl UsedPages {
         owner: Owner,
         mappings: &[Mapping],
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         self.copy_page(source, target, phys);
         for &at in mappings {
@@ -61,7 +60,7 @@ impl UsedPages {
 
 impl LruState {
     /// Puts a held frame to use as a page with the state of `word`.
-    fn settle_target(&mut self, target: Idx, word: Word, phys: &mut PhysMem<impl Tracer>) {
+    fn settle_target(&mut self, target: Idx, word: Word, phys: &mut PhysMem) {
         // Whatever it was allocated for, it has just been moved.
         let word = word.with(Flag::CountedImmovable, false);
         phys.frames.count_out(target, Order::ZERO, Class::Isolated);

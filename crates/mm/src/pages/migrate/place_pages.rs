@@ -14,7 +14,7 @@ use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::phys::PhysMem;
 use crate::space::Rmap;
 use crate::space::{Errno, Owner};
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 /// Nodes that a page may go to.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ pub(crate) enum HugeMove {
     Failed(Errno),
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Makes a fresh page a held frame: it counts as freed, and as one that was migrated to once it is.
     pub(crate) fn hold_fresh(&mut self, page: Pfn) -> Idx {
         let idx = self.fresh(page);
@@ -81,7 +81,7 @@ impl<T: Tracer> PhysMem<T> {
 }
 
 impl Rmap {
-    pub(crate) fn huge_head_of(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
+    pub(crate) fn huge_head_of(&self, pfn: Pfn, phys: &PhysMem) -> Option<Pfn> {
         let head = self.huge_head(phys.frames.idx(pfn)?, phys)?;
         Some(phys.frames.pfn(head))
     }
@@ -96,7 +96,7 @@ impl UsedPages {
         target: Option<Pfn>,
         reason: MigrateReason,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> HugeMove {
         let source = phys.frames.at(head);
         let wanted = self.rmap.owner(source) == Owner::Huge;

@@ -5,7 +5,7 @@ use crate::migrate_counts::Waits;
 use crate::pages::migrate::page::HeldBy;
 use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::phys::PhysMem;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 /// Passes over a list at most.
 pub(crate) const PASSES: u32 = 10;
@@ -22,7 +22,7 @@ pub struct Migrated {
     pub out_of_targets: bool,
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     pub(crate) fn count_migrated(&mut self, done: &Migrated, mode: MigrateMode, reason: MigrateReason) {
         let (succeeded, failed) = (done.moved + done.freed, done.failed);
         self.counters.pgmigrate_success += succeeded;

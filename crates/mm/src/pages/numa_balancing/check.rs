@@ -9,7 +9,6 @@ use crate::numa_balancing::NumaBalancing;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Mapping, Pte, PteFlag, SpaceId, TASK_END};
-use crate::trace::Tracer;
 
 impl NumaBalancing {
     /// An entry that balancing took the access from has a page, and balancing has been on.
@@ -22,7 +21,7 @@ impl NumaBalancing {
 
 impl UsedPages {
     /// Checks the counters of balancing, and its facts about spaces and tasks.
-    pub(crate) fn check_numa_balancing(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_numa_balancing(&self, phys: &PhysMem) -> Verdict {
         let counters = &phys.counters;
         let (all, local) = (counters.numa_hint_faults, counters.numa_hint_faults_local);
         require(local <= all, "local hint faults are hint faults", || format!("{local} of {all}"))?;
@@ -40,7 +39,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn check_watched(&self, id: SpaceId, of: &SpaceBalancing) -> Verdict {
         require(of.offset <= TASK_END, "a scan goes on within the address space", || {
             format!("{id:?}: {:?}", of.offset)

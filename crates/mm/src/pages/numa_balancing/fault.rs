@@ -11,7 +11,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
 use crate::space::{Mapping, PteFlag, Slot, SpaceId, VirtAddr, Vma, Vpn};
-use crate::trace::Tracer;
 
 /// A page that was asked about.
 #[derive(Clone, Copy)]
@@ -33,7 +32,7 @@ impl UsedPages {
         addr: VirtAddr,
         task: NumaTask,
         now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Option<NodeId> {
         let of = of.into();
         let at = Mapping { space: of.space, vpn: addr.vpn() };
@@ -51,7 +50,7 @@ impl UsedPages {
         page: Answered,
         task: NumaTask,
         now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Option<NodeId> {
         let (here, there) = (phys.node_of_cpu(task.cpu), phys.node_of(page.idx));
         phys.counters.numa_hint_faults += 1;
@@ -72,7 +71,7 @@ impl UsedPages {
 
 impl Spaces {
     /// Gives the access back that was taken from the entry at a place; what it shows, or `None` where it was not taken.
-    fn answer_hint(&mut self, at: Mapping, phys: &mut PhysMem<impl Tracer>) -> Option<Answered> {
+    fn answer_hint(&mut self, at: Mapping, phys: &mut PhysMem) -> Option<Answered> {
         let slot = self.get_mut(at.space).ok()?.table.slot_mut(at.vpn)?;
         let (pte, order) = match slot {
             Slot::Table(table) => (table.get(at.vpn), Order::ZERO),
@@ -93,7 +92,7 @@ impl Spaces {
     }
 
     /// Facts about a space whose tasks are being watched.
-    pub(super) fn balancing_of(&mut self, id: SpaceId, now: Nanos, phys: &PhysMem<impl Tracer>) -> &mut SpaceBalancing {
+    pub(super) fn balancing_of(&mut self, id: SpaceId, now: Nanos, phys: &PhysMem) -> &mut SpaceBalancing {
         let settings = phys.settings.numa_balancing;
         let known = &mut self.living(id).balancing;
         known.get_or_insert_with(|| SpaceBalancing::new(now, &settings).into())

@@ -10,7 +10,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
 use crate::space::{SpaceId, Vma, Vpn};
-use crate::trace::Tracer;
 
 /// Passes in which the pages of a task follow it from wherever it was.
 const EARLY_PASSES: u32 = 4;
@@ -33,7 +32,7 @@ impl UsedPages {
         vpn: Vpn,
         idx: Idx,
         task: NumaTask,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Option<NodeId> {
         let (here, there) = (phys.node_of_cpu(task.cpu), phys.node_of(idx));
         if let Some(policy) = self.policy_in_force(of, PageOf::Mapping(vma, vpn)) {
@@ -52,20 +51,13 @@ impl UsedPages {
 impl Spaces {
     /// Whether a page follows `task` to `here`: unless somebody has used it from elsewhere before
     /// (`should_numa_migrate_memory`).
-    fn follows(
-        &self,
-        id: SpaceId,
-        task: NumaTask,
-        before: PageUser,
-        here: NodeId,
-        phys: &PhysMem<impl Tracer>,
-    ) -> bool {
+    fn follows(&self, id: SpaceId, task: NumaTask, before: PageUser, here: NodeId, phys: &PhysMem) -> bool {
         let from_here = before.cpu().is_none_or(|cpu| phys.node_of_cpu(cpu) == here);
         from_here || before.may_be(task) && self.is_early(id, task, phys)
     }
 
     /// Whether a task is so young that pages follow it from wherever it was.
-    fn is_early(&self, id: SpaceId, task: NumaTask, phys: &PhysMem<impl Tracer>) -> bool {
+    fn is_early(&self, id: SpaceId, task: NumaTask, phys: &PhysMem) -> bool {
         let balancing = self.get(id).ok().and_then(|space| space.balancing.as_deref());
         let of_task = balancing.and_then(|balancing| balancing.tasks.get(&task.pid));
         let young = of_task.is_none_or(|of| of.preferred.is_none() || of.pass <= EARLY_PASSES);

@@ -6,7 +6,6 @@ use crate::phys::PhysMem;
 use crate::policy::ScanSlowsDown;
 use crate::space::SpaceId;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 /// The most that is scanned in a second, in MiB (`MAX_SCAN_WINDOW`).
 const MIB_PER_SECOND_MAX: u64 = 2560;
@@ -81,13 +80,13 @@ impl TaskBalancing {
 }
 
 impl Spaces {
-    pub(super) fn scan_periods(&self, id: SpaceId, phys: &PhysMem<impl Tracer>) -> Periods {
+    pub(super) fn scan_periods(&self, id: SpaceId, phys: &PhysMem) -> Periods {
         let rss = self.get(id).map_or(0, |space| space.rss.total().get());
         Periods::of(rss, &phys.settings.numa_balancing)
     }
 
     /// First scan period of a task, in milliseconds.
-    pub(super) fn scan_period_start(&self, id: SpaceId, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub(super) fn scan_period_start(&self, id: SpaceId, phys: &PhysMem) -> u64 {
         self.scan_periods(id, phys).min
     }
 }

@@ -8,7 +8,6 @@ use crate::phys::PhysMem;
 use crate::policy::ScanSlowsDown;
 use crate::space::SpaceId;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 /// Interval at which a task tries to get to its node: a second, or a sixteenth of its scan period if that is less.
 const RETRY: Nanos = Nanos::new(1_000_000_000);
@@ -35,7 +34,7 @@ impl Spaces {
         task: NumaTask,
         fault: &HintFault,
         now: Nanos,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Option<NodeId> {
         let (settings, nodes) = (phys.settings.numa_balancing, phys.frames.nodes().len());
         let (periods, rule) = (self.scan_periods(id, phys), phys.policy.numa_balancing.slows_down);

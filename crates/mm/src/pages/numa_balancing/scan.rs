@@ -10,7 +10,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
 use crate::space::{Huge, Pte, SpaceId, TASK_END, Vma, Vpn, VpnRange};
-use crate::trace::Tracer;
 
 /// Pages of address space that a scan passes over for each page that it may take the access from.
 const VIRTUAL: u64 = 8;
@@ -69,7 +68,7 @@ impl Spaces {
         task: NumaTask,
         runtime: Nanos,
         now: Nanos,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> NumaTick {
         let (settings, nodes) = (phys.settings.numa_balancing, phys.frames.nodes().len());
         let start_ms = self.scan_period_start(id, phys);
@@ -99,7 +98,7 @@ impl Spaces {
         of: impl Into<SpaceTask>,
         task: NumaTask,
         now: Nanos,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Option<NumaScan> {
         let of = of.into();
         let (settings, nodes) = (phys.settings.numa_balancing, phys.frames.nodes().len());
@@ -155,7 +154,7 @@ impl Spaces {
 
 impl UsedPages {
     /// Goes on with a scan; says whether there is more to do.
-    pub(crate) fn numa_scan_step(&mut self, run: &mut NumaScan, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn numa_scan_step(&mut self, run: &mut NumaScan, phys: &mut PhysMem) -> bool {
         let Ok(space) = self.spaces.get(run.of.space) else { return false };
         let fresh = core::mem::take(&mut run.fresh);
         let Some(&vma) = space.vmas.first_within(VpnRange::new(run.at, TASK_END)) else {
@@ -184,7 +183,7 @@ impl UsedPages {
     }
 
     /// The piece of `vma` that the scan is in, or begins at `start`; `None` where it passes the mapping over.
-    fn piece_of(&mut self, run: &NumaScan, vma: &Vma, start: Vpn, phys: &PhysMem<impl Tracer>) -> Option<Piece> {
+    fn piece_of(&mut self, run: &NumaScan, vma: &Vma, start: Vpn, phys: &PhysMem) -> Option<Piece> {
         if let Some(piece) = run.piece.filter(|piece| piece.pages.contains(start)) {
             let pages = piece.pages.intersect(vma.range);
             return Some(Piece { pages, ..piece });
@@ -197,7 +196,7 @@ impl UsedPages {
     }
 
     /// Takes the access to the pages of `part` away, which lies in `vma`; says whether there was any.
-    fn take_access(&mut self, run: &NumaScan, vma: &Vma, part: VpnRange, phys: &mut PhysMem<impl Tracer>) -> bool {
+    fn take_access(&mut self, run: &NumaScan, vma: &Vma, part: VpnRange, phys: &mut PhysMem) -> bool {
         let spared = phys.spared(vma, run.task);
         let mut taken = Taken::default();
         self.spaces.take_huge_access(run.of.space, part, &mut taken);

@@ -3,9 +3,8 @@
 
 use crate::numa_balancing::NumaBalancing;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether `kernel.numa_balancing` is on.
     #[must_use]
     pub const fn numa_balancing(&self) -> bool {
@@ -21,7 +20,7 @@ impl NumaBalancing {
     }
 
     /// Sets `kernel.numa_balancing`. Accesses that are away when it is switched off come back one by one.
-    pub(crate) fn set_numa_balancing(&mut self, on: bool, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn set_numa_balancing(&mut self, on: bool, phys: &mut PhysMem) {
         phys.settings.numa_balancing.on = on;
         if on {
             self.make_room(phys.frames.table().len(), phys.frames.nodes().len());

@@ -11,7 +11,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::ScanSpares;
 use crate::space::{Owner, Prot, Vma, VmaKind};
-use crate::trace::Tracer;
 
 /// Pages of one mapping that are spared.
 pub(super) struct Spared {
@@ -33,7 +32,7 @@ impl UsedPages {
     }
 
     /// Whether a base page keeps its access.
-    pub(super) fn is_spared(&self, idx: Idx, spared: &Spared, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(super) fn is_spared(&self, idx: Idx, spared: &Spared, phys: &PhysMem) -> bool {
         if spared.home.is_some_and(|home| phys.node_of(idx) == home) {
             return true;
         }
@@ -45,7 +44,7 @@ impl UsedPages {
         spared.dirty && matches!(owner, Owner::File { .. }) && phys.is_dirty_file_page(idx)
     }
 
-    fn mapcount_for_scans(&self, idx: Idx, owner: Owner, phys: &PhysMem<impl Tracer>) -> u32 {
+    fn mapcount_for_scans(&self, idx: Idx, owner: Owner, phys: &PhysMem) -> u32 {
         match self.rmap.huge_head(idx, phys) {
             Some(_) => self.subpage_mapcount(idx),
             None => self.cache.mapcount_of(owner),
@@ -53,7 +52,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Pages of a mapping that are spared when a task scans it.
     pub(super) fn spared(&self, vma: &Vma, task: NumaTask) -> Spared {
         let spares = self.policy.numa_balancing.spares;

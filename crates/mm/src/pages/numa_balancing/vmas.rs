@@ -9,7 +9,6 @@ use crate::phys::PhysMem;
 use crate::policy::ScanVmas;
 use crate::space::Spaces;
 use crate::space::{SpaceId, Vma, Vpn};
-use crate::trace::Tracer;
 
 /// Passes in which a mapping is scanned whoever uses it.
 const FIRST_PASSES: u32 = 2;
@@ -44,7 +43,7 @@ impl UsedPages {
         vma: &Vma,
         task: NumaTask,
         now: Nanos,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> bool {
         if self.is_never_scanned(of, vma) {
             return true;

@@ -11,11 +11,10 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Checks every law of the page cache.
-    pub(crate) fn check_page_cache(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_page_cache(&self, phys: &PhysMem) -> Verdict {
         self.cache.check_write_pending(phys)?;
         for (id, file) in self.cache.files.iter() {
             self.cache.check_file(id, file, phys)?;
@@ -51,7 +50,7 @@ impl UsedPages {
 }
 
 impl PageCache {
-    fn check_write_pending(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_write_pending(&self, phys: &PhysMem) -> Verdict {
         let mut pending = alloc::vec![WritePending::default(); phys.frames.zones().len()];
         for at in 0..phys.frames.table().len() as u32 {
             let (idx, word) = (Idx(at), phys.frames.word(Idx(at)));
@@ -84,7 +83,7 @@ impl PageCache {
         Ok(())
     }
 
-    fn check_file(&self, id: FileId, file: &File, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_file(&self, id: FileId, file: &File, phys: &PhysMem) -> Verdict {
         let mut found = (0, 0, 0);
         // What is written of tmpfs goes to swap, behind the back of the file.
         let on_disk = self.files.is_on_disk(id);

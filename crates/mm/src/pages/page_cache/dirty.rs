@@ -9,7 +9,6 @@ use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Pages of a zone that a disk does not have yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +37,7 @@ impl core::ops::AddAssign for WritePending {
 impl PageCache {
     /// Pages that disks do not have yet: of the machine, or of a node.
     #[must_use]
-    pub(crate) fn write_pending(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> WritePending {
+    pub(crate) fn write_pending(&self, node: Option<NodeId>, phys: &PhysMem) -> WritePending {
         let mut sum = WritePending::default();
         let zones = phys.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
         zones.for_each(|zone| sum += self.zone_write_pending(zone.id()));
@@ -57,14 +56,7 @@ impl PageCache {
     }
 
     /// Marks a page of a file on disk as dirty, and its inode.
-    pub(crate) fn set_page_dirty(
-        &mut self,
-        id: FileId,
-        index: u64,
-        idx: Idx,
-        now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn set_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, now: Nanos, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         debug_assert!(!word.has(PageFlag::Locked), "a page that is being read is not written");
         // A page in use is none that reclaim should find first.
@@ -77,7 +69,7 @@ impl PageCache {
     }
 
     /// Notes that a page has to be written, which was clean so far.
-    pub(crate) fn mark_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn mark_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) {
         phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Dirty, true));
         self.write_pending_of(idx, phys).dirty += 1;
         let file = self.files.ensure(id);
@@ -86,7 +78,7 @@ impl PageCache {
     }
 
     /// A dirty page is clean: its write has begun, or it is dropped.
-    pub(super) fn clear_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn clear_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         phys.frames.set(idx, word.with(PageFlag::Dirty, false));
         self.write_pending_of(idx, phys).dirty -= 1;
@@ -96,13 +88,13 @@ impl PageCache {
     }
 
     /// A page is being written, to its file or to swap.
-    pub(crate) fn set_writeback(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn set_writeback(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         phys.frames.set(idx, word.with(PageFlag::Writeback, true));
         self.write_pending_of(idx, phys).writeback += word.frames();
     }
 
-    pub(crate) fn write_pending_of(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut WritePending {
+    pub(crate) fn write_pending_of(&mut self, idx: Idx, phys: &PhysMem) -> &mut WritePending {
         &mut self.write_pending[phys.frames.zone_around(idx).index()]
     }
 }
@@ -120,7 +112,7 @@ impl UsedPages {
     }
 
     /// The write of a page is done. If reclaim waits for it, the page is the oldest of its list now.
-    pub(crate) fn end_writeback(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn end_writeback(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         phys.frames.set(idx, word.with(PageFlag::Writeback, false).with(PageFlag::Reclaim, false));
         self.cache.write_pending_of(idx, phys).writeback -= word.frames();
@@ -133,7 +125,7 @@ impl UsedPages {
 
     /// A file may have become clean: it leaves the queue, its inode may go, and where nothing of it is in memory any more it
     /// is forgotten.
-    pub(crate) fn settle_file(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn settle_file(&mut self, id: FileId, phys: &PhysMem) {
         let Ok(file) = self.cache.file(id) else { return };
         if !file.inode_dirty && file.nr_dirty == 0 {
             self.cache.files.dequeue(id);

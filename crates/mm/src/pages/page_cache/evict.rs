@@ -10,7 +10,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::huge_index;
 use crate::space::{Mapping, Zap};
-use crate::trace::Tracer;
 
 const HUGE: u64 = crate::thp::NR as u64;
 
@@ -26,13 +25,7 @@ impl UsedPages {
     /// Takes the unmapped page at `index`, which exists, out of a file, and leaves a shadow if there is one; the page is the
     /// caller's to free. What was to be written of it no longer is; where it is being read or written, its frame stays until
     /// that ends.
-    pub(crate) fn take_from_file(
-        &mut self,
-        id: FileId,
-        index: u64,
-        shadow: Option<Shadow>,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Idx {
+    pub(crate) fn take_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>, phys: &mut PhysMem) -> Idx {
         let file = self.cache.file_mut(id);
         let idx = file.page(index).expect("the page is in its file");
         let word = phys.frames.word(idx);
@@ -56,13 +49,7 @@ impl UsedPages {
     }
 
     /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
-    pub(crate) fn reclaim_from_file(
-        &mut self,
-        id: FileId,
-        index: u64,
-        shadow: Option<Shadow>,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>, phys: &mut PhysMem) {
         self.take_from_file(id, index, shadow, phys);
         let trimmed = self.cache.files.limit_shadows(id, index, phys.frames.table().len());
         self.settle_file(id, phys);
@@ -74,13 +61,7 @@ impl UsedPages {
     /// Drops the pages of `[index, end)` that can be dropped: clean, unmapped, and in nobody's hands
     /// (`invalidate_mapping_pages`). An unmapped page that cannot becomes the next that reclaim takes. Looks at no more than a
     /// thousand; returns how many it dropped and where to go on, or `None` there if it is through.
-    pub fn invalidate(
-        &mut self,
-        id: FileId,
-        index: u64,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> (u64, Option<u64>) {
+    pub fn invalidate(&mut self, id: FileId, index: u64, cpu: usize, phys: &mut PhysMem) -> (u64, Option<u64>) {
         let (mut dropped, mut from) = (0, index);
         for _ in 0..STEP {
             let found = self.cache.file(id).ok().and_then(|file| file.first_page(from, u64::MAX));
@@ -109,13 +90,7 @@ impl UsedPages {
     /// Frees the next pages of a file from `index` on, about a thousand places together, as [`Mm::truncate`] to `index` and
     /// [`Mm::fs_unlink`] would; says whether there were any. With this, whoever ends a large file lets others run before
     /// either does the rest. What the file holds there is lost from then on.
-    pub(crate) fn truncate_step(
-        &mut self,
-        id: FileId,
-        index: u64,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> bool {
+    pub(crate) fn truncate_step(&mut self, id: FileId, index: u64, cpu: usize, phys: &mut PhysMem) -> bool {
         let from = |index| self.cache.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
         // A huge page that the new end cuts may stay, pinned or with zeros behind the end: it is left to `truncate`.
         let is_cut = |&(at, idx): &(u64, Idx)| huge_index(at) < index && self.rmap.file_huge_head(idx, phys).is_some();
@@ -131,7 +106,7 @@ impl UsedPages {
     }
 
     /// Takes pages out of a file that nobody maps there, and the shadows with them.
-    pub(crate) fn evict(&mut self, id: FileId, index: u64, pages: u64, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn evict(&mut self, id: FileId, index: u64, pages: u64, cpu: usize, phys: &mut PhysMem) {
         let end = index.saturating_add(pages);
         let mut from = index;
         while let Some((found, idx)) = self.cache.file(id).ok().and_then(|file| file.first_page(from, end)) {
@@ -175,7 +150,7 @@ impl UsedPages {
         pages: u64,
         which: Zap,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let mut last = None;
         while let Some(at) = self.cache.file(id).ok().and_then(|file| file.next_mapping(last)) {
@@ -212,13 +187,13 @@ pub struct DropPagecache {
 
 impl DropPagecache {
     /// Begins, on behalf of `cpu`; counts as `drop_pagecache`.
-    pub fn new(cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Self {
+    pub fn new(cpu: usize, phys: &mut PhysMem) -> Self {
         phys.counters.drop_pagecache += 1;
         Self { cpu, at: (0, 0), dropped: Pages::ZERO }
     }
 
     /// Looks at no more than a thousand pages and as many files; the pages dropped, once it is through.
-    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> Option<Pages> {
+    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem) -> Option<Pages> {
         for _ in 0..STEP {
             let (number, index) = self.at;
             let id = FileId(number);

@@ -6,7 +6,6 @@ use super::FileId;
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Requests to the flusher.
 #[derive(Clone, Copy, Default)]
@@ -19,14 +18,14 @@ pub(crate) struct FlusherState {
 
 impl PageCache {
     /// Has the flusher write all that is dirty: reclaim meets nothing else (`wakeup_flusher_threads`).
-    pub(crate) fn wakeup_flushers(&mut self, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn wakeup_flushers(&mut self, phys: &mut PhysMem) {
         let dirty = self.write_pending(None, phys).dirty;
         self.flusher.wanted = self.flusher.wanted.max(dirty);
         self.wake_flusher(phys);
     }
 
     /// Has the flusher look for work.
-    pub(crate) fn wake_flusher(&mut self, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn wake_flusher(&mut self, phys: &mut PhysMem) {
         phys.daemons.wakeups.flushers = true;
         self.flusher.woken = true;
     }
@@ -51,7 +50,7 @@ impl PageCache {
 impl UsedPages {
     /// The next file to write back at `now`: the one that has been dirty for longest, if there is too much dirty, reclaim
     /// waits, or it has been dirty for `vm.dirty_expire_centisecs`.
-    pub(crate) fn next_due(&self, now: Nanos, phys: &PhysMem<impl Tracer>) -> Option<FileId> {
+    pub(crate) fn next_due(&self, now: Nanos, phys: &PhysMem) -> Option<FileId> {
         let too_much = self.cache.write_pending(None, phys).dirty > self.lru.dirty_limits(phys).background.get();
         if too_much || self.cache.flusher.wanted > 0 {
             return self.cache.next_dirty(None);

@@ -10,7 +10,6 @@ use crate::lru::LruState;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::settings::dirty::DirtySettings;
-use crate::trace::Tracer;
 
 const NANOS_PER_CENTISEC: u64 = 10_000_000;
 
@@ -73,13 +72,13 @@ impl PosRatio {
 impl LruState {
     /// Limits of dirty memory of the machine: shares of the memory that could be dirty, or what was set.
     #[must_use]
-    pub(crate) fn dirty_limits(&self, phys: &PhysMem<impl Tracer>) -> DirtyLimits {
+    pub(crate) fn dirty_limits(&self, phys: &PhysMem) -> DirtyLimits {
         DirtyLimits::new(self.dirtyable(None, phys) + 1, &phys.settings.dirty)
     }
 
     /// Dirty pages, those being written included, that `__GFP_WRITE` requests may give a node.
     #[must_use]
-    pub fn node_dirty_limit(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> Pages {
+    pub fn node_dirty_limit(&self, node: NodeId, phys: &PhysMem) -> Pages {
         let DirtySettings { ratio, bytes, .. } = phys.settings.dirty;
         let dirtyable = self.dirtyable(Some(node), phys);
         Pages::new(match bytes {
@@ -89,7 +88,7 @@ impl LruState {
     }
 
     /// Pages that could be dirty: free ones that programs can count on, and those of files.
-    fn dirtyable(&self, node: Option<NodeId>, phys: &PhysMem<impl Tracer>) -> u64 {
+    fn dirtyable(&self, node: Option<NodeId>, phys: &PhysMem) -> u64 {
         let zones = || phys.frames.zones().iter().filter(|zone| node.is_none_or(|node| zone.node() == node));
         let sum = |of: fn(&Zone) -> u64| zones().map(of).sum::<u64>();
         let free = sum(|zone| zone.free()).saturating_sub(sum(Zone::reserved_from_programs));
@@ -101,18 +100,18 @@ impl LruState {
 impl UsedPages {
     /// Whether a node has no more dirty pages than its share.
     #[must_use]
-    pub fn node_dirty_ok(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub fn node_dirty_ok(&self, node: NodeId, phys: &PhysMem) -> bool {
         self.cache.write_pending(Some(node), phys).total() <= self.lru.node_dirty_limit(node, phys).get()
     }
 
     /// Nodes with more dirty pages than their share.
-    pub(crate) fn nodes_too_dirty(&self, phys: &PhysMem<impl Tracer>) -> NodeMask {
+    pub(crate) fn nodes_too_dirty(&self, phys: &PhysMem) -> NodeMask {
         let dirty = phys.frames.nodes().filter(|&node| !self.node_dirty_ok(node, phys));
         dirty.fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Pages being written above which reclaim starts no more writes, where the policy says so: a tenth more than could be
     /// dirty if memory were empty. Linux' limit starts there, and comes down only while programs make pages dirty.
     pub(crate) fn writeout_limit(&self) -> u64 {

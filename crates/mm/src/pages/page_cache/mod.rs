@@ -39,7 +39,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::Mounts;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 pub use crate::ids::FileId;
 pub use crate::settings::dirty::DirtySettings;
@@ -129,14 +128,14 @@ impl PageCache {
 
     /// The page at `index` of a file, or `None` where it has none in memory.
     #[must_use]
-    pub(crate) fn file_page(&self, id: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> Option<Pfn> {
+    pub(crate) fn file_page(&self, id: FileId, index: u64, phys: &PhysMem) -> Option<Pfn> {
         self.file(id).ok()?.page(index).map(|idx| phys.frames.pfn(idx))
     }
 
     /// Content of the page cache at `index` of a file (`find_get_page`). Nothing is marked as accessed: that is
     /// [`Mm::mark_accessed`](crate::Mm::mark_accessed)'s.
     #[must_use]
-    pub fn find_page(&self, id: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> CachedPage {
+    pub fn find_page(&self, id: FileId, index: u64, phys: &PhysMem) -> CachedPage {
         let Some(idx) = self.file(id).ok().and_then(|file| file.page(index)) else { return CachedPage::Missing };
         match phys.frames.word(idx).has(PageFlag::Locked) {
             true => CachedPage::BeingRead(phys.frames.pfn(idx)),
@@ -154,7 +153,7 @@ impl UsedPages {
         index: u64,
         page: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
         if index >= self.cache.files.size(id).unwrap_or_default().get() {
@@ -170,14 +169,7 @@ impl UsedPages {
 
     /// Ends the read of `pages` pages from `index` on, each of which [`Mm::add_to_page_cache`] added for it. Pages that the
     /// file has lost meanwhile are freed.
-    pub(crate) fn end_page_read(
-        &mut self,
-        id: FileId,
-        index: u64,
-        pages: Pages,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn end_page_read(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize, phys: &mut PhysMem) {
         for index in index..index.saturating_add(pages.get()) {
             let is_locked = |idx: &Idx| phys.frames.word(*idx).has(PageFlag::Locked);
             let orphan = self.cache.orphans.take(id, index, |idx| is_locked(&idx));
@@ -207,7 +199,7 @@ impl UsedPages {
         page: Pfn,
         now: Nanos,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
         if index >= PAGES_MAX.get() {
@@ -228,13 +220,7 @@ impl UsedPages {
     }
 
     /// Writes to the page at `index` at the time `now`, if it is in memory and not being read; says what was found.
-    pub(crate) fn write_page(
-        &mut self,
-        id: FileId,
-        index: u64,
-        now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> CachedPage {
+    pub(crate) fn write_page(&mut self, id: FileId, index: u64, now: Nanos, phys: &mut PhysMem) -> CachedPage {
         let found = self.cache.find_page(id, index, phys);
         if let CachedPage::Uptodate(pfn) = found {
             let idx = phys.frames.at(pfn);
@@ -249,14 +235,7 @@ impl UsedPages {
     }
 
     /// Makes a fresh page that of a place of a file on disk, or frees it where there is one.
-    fn add_file_page_at(
-        &mut self,
-        id: FileId,
-        index: u64,
-        idx: Idx,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Added {
+    fn add_file_page_at(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Added {
         let file = self.cache.files.ensure(id);
         if file.page(index).is_some() {
             phys.free_fresh(idx, cpu);

@@ -13,7 +13,6 @@ use super::{CachedPage, FileId};
 use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// `read_ahead_kb` as shipped, 128 KiB, in pages.
 const READ_AHEAD: u64 = 32;
@@ -87,13 +86,7 @@ impl Window {
 
 impl PageCache {
     /// Pages to read now for a reader that has come to `index` of a file and wants `wanted` pages from there on.
-    pub(crate) fn readahead(
-        &mut self,
-        file: FileId,
-        index: u64,
-        wanted: u64,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<ToRead> {
+    pub(crate) fn readahead(&mut self, file: FileId, index: u64, wanted: u64, phys: &mut PhysMem) -> Option<ToRead> {
         let next = match self.find_page(file, index, phys) {
             CachedPage::Missing => Some(self.window(file).miss(index, wanted.min(READ_AHEAD))),
             _ => self.marked(file, index, phys),
@@ -103,12 +96,7 @@ impl PageCache {
     }
 
     /// Pages to read now for a fault on the page at `index` of a mapped file.
-    pub(crate) fn readahead_for_fault(
-        &mut self,
-        file: FileId,
-        index: u64,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<ToRead> {
+    pub(crate) fn readahead_for_fault(&mut self, file: FileId, index: u64, phys: &mut PhysMem) -> Option<ToRead> {
         match self.find_page(file, index, phys) {
             CachedPage::Missing => Some(self.window(file).around(index)),
             _ => self.marked(file, index, phys),
@@ -116,7 +104,7 @@ impl PageCache {
     }
 
     /// Takes the mark away from a page; what is to be read then, if it had one.
-    fn marked(&mut self, file: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> Option<ToRead> {
+    fn marked(&mut self, file: FileId, index: u64, phys: &mut PhysMem) -> Option<ToRead> {
         let idx = self.file(file).ok()?.page(index)?;
         if !phys.frames.word(idx).has(PageFlag::Readahead) {
             return None;
@@ -132,7 +120,7 @@ impl PageCache {
     }
 
     /// Marks a page that is being read, so that the next ones are read when a reader comes to it.
-    pub(crate) fn mark_for_readahead(&mut self, file: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn mark_for_readahead(&mut self, file: FileId, index: u64, phys: &mut PhysMem) {
         if let Some(idx) = self.file(file).ok().and_then(|file| file.page(index)) {
             phys.frames.reflag(idx, PageFlag::Readahead, true);
         }

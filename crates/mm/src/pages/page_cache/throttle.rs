@@ -9,7 +9,6 @@ use order9_units::{Nanos, PAGE_SIZE, Pages};
 use super::PosRatio;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// The longest pause of a writer.
 const PAUSE_MAX: Nanos = Nanos::new(200_000_000);
@@ -78,12 +77,7 @@ impl Throttle {
 impl UsedPages {
     /// The pause that a program has to make after it made `dirtied` pages dirty; `None` where it need not wait. The flusher is
     /// woken where there is too much dirty.
-    pub(crate) fn dirty_pause(
-        &mut self,
-        dirtied: u64,
-        now: Nanos,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<DirtyPause> {
+    pub(crate) fn dirty_pause(&mut self, dirtied: u64, now: Nanos, phys: &mut PhysMem) -> Option<DirtyPause> {
         let (limits, pending) = (self.lru.dirty_limits(phys), self.cache.write_pending(None, phys));
         if pending.dirty > limits.background.get() {
             self.cache.wake_flusher(phys);

@@ -12,7 +12,6 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// Pages of a file to be written; the caller writes them and then calls [`Mm::file_written`](crate::Mm::file_written).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +73,7 @@ impl PageCache {
     }
 
     /// The first page from `from` on that is dirty and not being written.
-    fn next_writable(&self, id: FileId, mut from: u64, phys: &PhysMem<impl Tracer>) -> Option<(u64, Idx)> {
+    fn next_writable(&self, id: FileId, mut from: u64, phys: &PhysMem) -> Option<(u64, Idx)> {
         let file = self.file(id).ok()?;
         loop {
             let (index, idx) = file.tree.next_dirty(from)?;
@@ -96,12 +95,7 @@ impl UsedPages {
     /// Begins the write of the first dirty pages of a file, at most `max_pages` and only as far as they follow each other.
     /// Pages that are being written already wait for the end of that. `None` if there are no others: the file
     /// leaves the queue then, unless its inode has to be written (`UsedPages::start_inode_write`).
-    pub fn start_writeback(
-        &mut self,
-        id: FileId,
-        max_pages: Pages,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Option<FileWrite> {
+    pub fn start_writeback(&mut self, id: FileId, max_pages: Pages, phys: &mut PhysMem) -> Option<FileWrite> {
         let Some((index, first)) = self.cache.next_writable(id, 0, phys) else {
             if self.cache.file(id).is_ok_and(|file| !file.inode_dirty) {
                 self.cache.files.dequeue(id);
@@ -122,7 +116,7 @@ impl UsedPages {
 
     /// Begins the write of one dirty page of a file for reclaim (`pageout`): when it is done, the page is the next that
     /// reclaim looks at. `None` unless the page is dirty and not being written.
-    pub fn start_page_write(&mut self, pfn: Pfn, phys: &mut PhysMem<impl Tracer>) -> Option<FileWrite> {
+    pub fn start_page_write(&mut self, pfn: Pfn, phys: &mut PhysMem) -> Option<FileWrite> {
         let (idx, word) = phys.frames.live(pfn).ok()?;
         let Owner::File { file, index } = self.rmap.owner(idx) else { return None };
         if !word.has(PageFlag::Dirty) || word.has(PageFlag::Writeback) {
@@ -136,19 +130,13 @@ impl UsedPages {
     }
 
     /// Begins the write of a dirty page that cannot migrate before it is clean.
-    pub(crate) fn start_writeout(
-        &mut self,
-        id: FileId,
-        index: u64,
-        idx: Idx,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FileWrite {
+    pub(crate) fn start_writeout(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) -> FileWrite {
         self.start_write_at(id, index, idx, phys);
         self.settle_file(id, phys);
         FileWrite { file: id, index, pages: Pages::new(1) }
     }
 
-    fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) {
         self.cache.clear_page_dirty(id, index, idx, phys);
         if self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0) {
             self.write_protect(idx, phys);
@@ -161,7 +149,7 @@ impl UsedPages {
     }
 
     /// Ends a write. Pages changed meanwhile are still dirty; pages that the file has lost are freed.
-    pub(crate) fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize, phys: &mut PhysMem) {
         let FileWrite { file: id, index, pages } = *write;
         for index in index..index + pages.get() {
             if let Some(idx) = self.cache.orphans.take(id, index, |idx| phys.frames.word(idx).has(PageFlag::Writeback))
@@ -183,7 +171,7 @@ impl UsedPages {
 
     /// Begins the write of a dirty inode; says whether there is one to write. The caller writes it, which most filesystems do
     /// into their log, and then calls [`Mm::inode_written`](crate::Mm::inode_written).
-    pub fn start_inode_write(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub fn start_inode_write(&mut self, id: FileId, phys: &PhysMem) -> bool {
         let Some(file) = self.cache.files.get_mut(id).filter(|file| file.inode_dirty) else { return false };
         file.inode_dirty = false;
         file.inode_writes += 1;
@@ -192,7 +180,7 @@ impl UsedPages {
     }
 
     /// Ends the write of an inode; of a file removed meanwhile nothing is left to end.
-    pub(crate) fn inode_written(&mut self, id: FileId, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn inode_written(&mut self, id: FileId, phys: &PhysMem) {
         if !self.cache.files.is_on_disk(id) {
             return;
         }

@@ -9,7 +9,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Errno;
 use crate::thp::placement::HugeSearch;
-use crate::trace::Tracer;
 
 /// A hole in a tmpfs file, and the page to allocate for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl UsedPages {
         file: FileId,
         index: u64,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<ShmemHole, Errno> {
         let hole = ShmemHole { file, index, local: phys.node_of_cpu(cpu), search: None };
         if self.cache.wants_huge_page(file, index, None, phys) {
@@ -76,7 +75,7 @@ impl UsedPages {
     }
 
     /// Says that no huge page could be had for a hole; what to ask for instead.
-    pub(crate) fn shmem_refused(&self, hole: &ShmemHole, phys: &mut PhysMem<impl Tracer>) -> ShmemHole {
+    pub(crate) fn shmem_refused(&self, hole: &ShmemHole, phys: &mut PhysMem) -> ShmemHole {
         let search = hole.search.and_then(|search| self.go_on_searching(&search, phys));
         phys.counters.thp_file_fallback += u64::from(search.is_none());
         ShmemHole { search, ..*hole }
@@ -89,7 +88,7 @@ impl UsedPages {
         hole: &ShmemHole,
         page: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.cache.files.get_mut(hole.file).filter(|file| file.open).ok_or(Errno::Ebadf)?;
         if self.cache.files.size(hole.file).is_none_or(|size| hole.index >= size.get()) {

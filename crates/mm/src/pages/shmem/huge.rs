@@ -19,7 +19,6 @@ use crate::policy::ShmemPunch;
 use crate::space::{Access, Fault, FaultStep, HugeAdvice, Need, Owner, Vma, VmaKind, VpnRange};
 use crate::thp::placement::{HugeAsk, HugeSearch};
 use crate::thp::{NR, shmem_gfp, subpages};
-use crate::trace::Tracer;
 
 /// Base pages of a huge page.
 const HUGE: u64 = NR as u64;
@@ -31,13 +30,7 @@ pub(crate) const fn huge_index(index: u64) -> u64 {
 
 impl PageCache {
     /// Whether a hole at `index` of a tmpfs file is to be filled with a huge page; `vma` is the mapping of a fault.
-    pub(crate) fn wants_huge_page(
-        &self,
-        file: FileId,
-        index: u64,
-        vma: Option<&Vma>,
-        phys: &PhysMem<impl Tracer>,
-    ) -> bool {
+    pub(crate) fn wants_huge_page(&self, file: FileId, index: u64, vma: Option<&Vma>, phys: &PhysMem) -> bool {
         let advice = vma.map_or(HugeAdvice::None, |vma| vma.advice);
         let base = huge_index(index);
         advice != HugeAdvice::NoHuge
@@ -47,7 +40,7 @@ impl PageCache {
     }
 
     /// Whether khugepaged may make huge pages of what a mapping shows.
-    pub(crate) fn is_shmem_eligible(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_shmem_eligible(&self, vma: &Vma, phys: &PhysMem) -> bool {
         let VmaKind::File { file, .. } = vma.kind else { return false };
         vma.advice != HugeAdvice::NoHuge
             && vma.offset % HUGE == vma.range.start.get() % HUGE
@@ -56,13 +49,7 @@ impl PageCache {
 
     /// Whether a file may have huge pages, as far as the place does not matter, or with `huge=within_size` up to the end of
     /// the one that `place` is in; that is told whether the end of the page itself counts.
-    fn has_huge_pages(
-        &self,
-        file: FileId,
-        advised: bool,
-        place: impl Fn(bool) -> u64,
-        phys: &PhysMem<impl Tracer>,
-    ) -> bool {
+    fn has_huge_pages(&self, file: FileId, advised: bool, place: impl Fn(bool) -> u64, phys: &PhysMem) -> bool {
         let Some(mount) = self.files.mount_of(file).filter(|_| phys.policy.thp.shmem) else { return false };
         match self.mounts.rule_of(mount) {
             ShmemEnabled::Deny | ShmemEnabled::Mount(ShmemHuge::Never) => false,
@@ -97,7 +84,7 @@ impl UsedPages {
         fault: Fault,
         vma: &Vma,
         file: FileId,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> FaultStep {
         let (slot, index) = (fault.vpn.slot(), vma.index(fault.vpn));
         if self.cache.files.size(file).is_none_or(|size| index >= size.get()) {
@@ -124,7 +111,7 @@ impl UsedPages {
         fault: Fault,
         vma: &Vma,
         file: FileId,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> FaultStep {
         let rights = shmem_gfp(phys.settings.thp.defrag, vma.advice == HugeAdvice::Huge, &phys.policy.thp);
         let page = PageOf::File(file, vma.index(fault.vpn));
@@ -140,7 +127,7 @@ impl UsedPages {
         task: SpaceTask,
         page: PageOf<'_>,
         local: NodeId,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Option<HugeSearch> {
         let rights = shmem_gfp(phys.settings.thp.defrag, false, &phys.policy.thp);
         self.begin_search(self.ask_for(task, page, local, rights, phys), phys)
@@ -148,14 +135,7 @@ impl UsedPages {
 
     /// Puts a fresh huge page into the aligned hole around `index` of a tmpfs file; frees it where there is none any more, or
     /// no room for it.
-    pub(crate) fn fill_huge_hole(
-        &mut self,
-        id: FileId,
-        index: u64,
-        head: Idx,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn fill_huge_hole(&mut self, id: FileId, index: u64, head: Idx, cpu: usize, phys: &mut PhysMem) {
         let base = huge_index(index);
         let is_beyond = self.cache.files.size(id).is_none_or(|size| index >= size.get());
         if is_beyond || !self.cache.is_empty_range(id, base, base + HUGE) || self.cache.room_for(id) < HUGE {
@@ -167,7 +147,7 @@ impl UsedPages {
     }
 
     /// Makes a huge page with content that of an empty range of a file.
-    pub(crate) fn insert_huge_file_page(&mut self, id: FileId, base: u64, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn insert_huge_file_page(&mut self, id: FileId, base: u64, head: Idx, phys: &mut PhysMem) {
         for (index, idx) in (base..).zip(subpages(head)) {
             self.cache.file_mut(id).insert(index, idx);
             self.rmap.set(idx, Owner::File { file: id, index });
@@ -183,14 +163,7 @@ impl UsedPages {
     }
 
     /// Takes the huge page at `base`, which nobody maps, out of its file and frees it.
-    pub(crate) fn evict_huge_file_page(
-        &mut self,
-        id: FileId,
-        base: u64,
-        head: Idx,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn evict_huge_file_page(&mut self, id: FileId, base: u64, head: Idx, cpu: usize, phys: &mut PhysMem) {
         for (index, idx) in (base..).zip(subpages(head)) {
             self.take_from_file(id, index, None, phys);
             if idx != head {
@@ -210,7 +183,7 @@ impl UsedPages {
         from: u64,
         end: u64,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> bool {
         if phys.policy.thp.shmem_punch == ShmemPunch::Split
             && self.split_huge_page(phys.frames.pfn(head), cpu, phys).is_ok()
@@ -226,7 +199,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// There is no huge page for a hole: counts that, and asks for a base page.
     pub(crate) fn refuse_huge_file_page(&mut self, fault: &Fault, file: FileId, index: u64) -> FaultStep {
         self.counters.thp_file_fallback += 1;

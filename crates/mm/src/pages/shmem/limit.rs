@@ -10,7 +10,6 @@ use crate::page_cache::FileId;
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Huge pages that are tried to be split for a page that a full mount has no room for.
 const TRIES: usize = 5;
@@ -58,7 +57,7 @@ impl PageCache {
 impl UsedPages {
     /// Whether a file of tmpfs can get a page. On a full mount, huge pages that reach beyond the end of their file are split
     /// for it, on behalf of `cpu`.
-    pub(crate) fn has_room(&mut self, file: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn has_room(&mut self, file: FileId, cpu: usize, phys: &mut PhysMem) -> bool {
         if self.cache.room_for(file) > 0 {
             return true;
         }

@@ -34,7 +34,6 @@ use crate::page_cache::{File, FileId, Home, PAGES_MAX};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, Owner, SpaceId, Zap};
-use crate::trace::Tracer;
 
 impl PageCache {
     pub(crate) fn file(&self, id: FileId) -> Result<&File, Errno> {
@@ -49,7 +48,7 @@ impl PageCache {
 
 impl UsedPages {
     /// Creates a file of `size` without pages and opens it, as `memfd_create` and `ftruncate` do.
-    pub(crate) fn create_file(&mut self, size: Pages, phys: &PhysMem<impl Tracer>) -> Result<FileId, Errno> {
+    pub(crate) fn create_file(&mut self, size: Pages, phys: &PhysMem) -> Result<FileId, Errno> {
         self.create_file_on(MountId::INTERNAL, size, None, phys)
     }
 
@@ -60,7 +59,7 @@ impl UsedPages {
         mount: MountId,
         size: Pages,
         creator: Option<SpaceId>,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Result<FileId, Errno> {
         if size > PAGES_MAX {
             return Err(Errno::Efbig);
@@ -83,7 +82,7 @@ impl UsedPages {
     }
 
     /// Closes a tmpfs file: it goes with its last mapping, or at once if there is none.
-    pub(crate) fn close_file(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+    pub(crate) fn close_file(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         let file = self.cache.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
         file.open = false;
         self.drop_if_unused(id, cpu, phys);
@@ -98,7 +97,7 @@ impl UsedPages {
         index: u64,
         page: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.cache.files.get_mut(id).filter(|file| file.open).ok_or(Errno::Ebadf)?;
         if self.cache.files.size(id).is_none_or(|size| index >= size.get()) {
@@ -110,7 +109,7 @@ impl UsedPages {
     }
 
     /// Puts a fresh page into a hole within a tmpfs file; frees it where there is none, or no room for it.
-    pub(crate) fn fill_hole(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn fill_hole(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         let is_beyond = self.cache.files.size(id).is_none_or(|size| index >= size.get());
         let is_there = |file: &File| file.page(index).is_some() || file.swapped(index).is_some();
         if is_beyond || self.cache.file(id).is_ok_and(is_there) || self.cache.room_for(id) == 0 {
@@ -126,13 +125,7 @@ impl UsedPages {
 
     /// Sets the size of an open file. Pages beyond it are unmapped everywhere, private copies included, and freed; what was
     /// to be written of them no longer is.
-    pub(crate) fn truncate(
-        &mut self,
-        id: FileId,
-        size: Pages,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
+    pub(crate) fn truncate(&mut self, id: FileId, size: Pages, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         if size > PAGES_MAX {
             return Err(Errno::Efbig);
         }
@@ -153,27 +146,20 @@ impl UsedPages {
         index: u64,
         pages: Pages,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.require_open(id)?;
         self.punch_range(id, index, pages, cpu, phys);
         Ok(())
     }
 
-    pub(crate) fn punch_range(
-        &mut self,
-        id: FileId,
-        index: u64,
-        pages: Pages,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn punch_range(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize, phys: &mut PhysMem) {
         self.unmap_file_range(id, index, pages.get(), Zap::FilePages, cpu, phys);
         self.evict(id, index, pages.get(), cpu, phys);
     }
 
     /// Nobody maps a file any more: one of tmpfs that nobody has open ends, one on disk is no longer held open by mappings.
-    pub(crate) fn drop_if_unused(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn drop_if_unused(&mut self, id: FileId, cpu: usize, phys: &mut PhysMem) {
         let Some(file) = self.cache.files.get(id).ok().filter(|file| file.mapped_by.is_empty()) else { return };
         if self.cache.files.is_on_disk(id) {
             self.close_by_mappings(id, phys);

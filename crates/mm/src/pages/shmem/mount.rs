@@ -16,7 +16,6 @@ use crate::page_cache::PageCache;
 use crate::phys::PhysMem;
 use crate::space::Errno;
 use crate::thp::SizeShmemEnabled;
-use crate::trace::Tracer;
 
 /// A mount of tmpfs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,11 +131,7 @@ impl Mounts {
 
 impl PageCache {
     /// Mounts tmpfs.
-    pub(crate) fn mount_tmpfs(
-        &mut self,
-        options: impl Into<TmpfsOptions>,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<MountId, Errno> {
+    pub(crate) fn mount_tmpfs(&mut self, options: impl Into<TmpfsOptions>, phys: &PhysMem) -> Result<MountId, Errno> {
         let options = options.into();
         let huge = options.huge.unwrap_or_default();
         phys.allows(huge)?;
@@ -154,7 +149,7 @@ impl PageCache {
         &mut self,
         mount: MountId,
         options: impl Into<TmpfsOptions>,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Result<(), Errno> {
         let (options, memory) = (options.into(), phys.managed_pages());
         let now = *self.mounts.get(mount).ok_or(Errno::Einval)?;
@@ -193,7 +188,7 @@ impl PageCache {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn allows(&self, huge: ShmemHuge) -> Result<(), Errno> {
         if huge == ShmemHuge::Never || self.policy.thp.shmem { Ok(()) } else { Err(Errno::Einval) }
     }

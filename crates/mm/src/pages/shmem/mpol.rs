@@ -10,7 +10,6 @@ use crate::page_cache::FileId;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, SpaceId};
-use crate::trace::Tracer;
 
 /// The mount option `mpol=MODE[=FLAG][:NODES]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl MountPolicy {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Policy that a mount keeps of `mpol=`; `None` for `mpol=default`.
     ///
     /// # Errors
@@ -47,13 +46,7 @@ impl<T: Tracer> PhysMem<T> {
 impl UsedPages {
     /// Gives a new file the policy of its mount, within the cpuset of the task that creates it. Where that leaves no node the
     /// file has none.
-    pub(super) fn begin_file_policy(
-        &mut self,
-        file: FileId,
-        mount: MountId,
-        creator: Option<SpaceId>,
-        phys: &PhysMem<impl Tracer>,
-    ) {
+    pub(super) fn begin_file_policy(&mut self, file: FileId, mount: MountId, creator: Option<SpaceId>, phys: &PhysMem) {
         let Some(args) = self.cache.mounts.get(mount).and_then(|mount| mount.mpol) else { return };
         let allowed =
             creator.and_then(|space| self.spaces.mems_allowed(space, phys).ok()).unwrap_or_else(|| phys.memory_nodes());

@@ -9,7 +9,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Backing, Errno, Place, SpaceId, VpnRange};
 use crate::thp::NR;
-use crate::trace::Tracer;
 
 const HUGE: u64 = NR as u64;
 
@@ -24,7 +23,7 @@ impl UsedPages {
         id: SpaceId,
         backing: Backing,
         pages: Pages,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Result<VpnRange, Errno> {
         let plain = self.spaces.place(id, Place::Anywhere, pages, Pages::new(1))?;
         let Some(offset) = self.cache.congruence(backing, pages, phys) else { return Ok(plain) };
@@ -40,7 +39,7 @@ impl UsedPages {
 
 impl PageCache {
     /// To what, modulo a huge page, the address should be congruent; `None` where it does not matter.
-    fn congruence(&self, backing: Backing, pages: Pages, phys: &PhysMem<impl Tracer>) -> Option<u64> {
+    fn congruence(&self, backing: Backing, pages: Pages, phys: &PhysMem) -> Option<u64> {
         let (mount, offset) = match backing {
             Backing::AnonPrivate | Backing::Hugetlb { .. } => return None,
             Backing::AnonShared => (MountId::INTERNAL, 0),

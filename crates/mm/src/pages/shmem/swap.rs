@@ -14,7 +14,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{NO_CPU, Owner};
 use crate::swap::SlotId;
-use crate::trace::Tracer;
 
 /// Content of a place of a tmpfs file, for a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub enum ShmemPage {
 
 impl UsedPages {
     /// Takes an unmapped page of a tmpfs file out of it, into the swap cache; says whether there was a slot for it.
-    pub(crate) fn shmem_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn shmem_to_swap(&mut self, idx: Idx, phys: &mut PhysMem) -> bool {
         let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
         if !self.swap.add_to_swap(idx, phys) {
             return false;
@@ -43,12 +42,12 @@ impl UsedPages {
     }
 
     /// The page at a place of a file; one of tmpfs is moved back from the swap cache.
-    pub(crate) fn shown_at(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
+    pub(crate) fn shown_at(&mut self, id: FileId, index: u64, phys: &mut PhysMem) -> Option<Idx> {
         let file = self.cache.file(id).ok()?;
         file.page(index).or_else(|| self.shmem_from_swap_cache(id, index, phys))
     }
 
-    fn shmem_from_swap_cache(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> Option<Idx> {
+    fn shmem_from_swap_cache(&mut self, id: FileId, index: u64, phys: &mut PhysMem) -> Option<Idx> {
         let slot = self.cache.swapped_at(id, index)?;
         let idx = self.swap.page(slot)?;
         self.swap.note_swap_cache_hit(slot, phys);
@@ -62,7 +61,7 @@ impl UsedPages {
     /// Page at `index` of a tmpfs file, for a read or write by a system call. A page that was swapped out and is still in
     /// memory
     /// is the file's again.
-    pub(crate) fn shmem_page(&mut self, id: FileId, index: u64, phys: &mut PhysMem<impl Tracer>) -> ShmemPage {
+    pub(crate) fn shmem_page(&mut self, id: FileId, index: u64, phys: &mut PhysMem) -> ShmemPage {
         match (self.shown_at(id, index, phys), self.cache.swapped_at(id, index)) {
             (Some(idx), _) => ShmemPage::Present(phys.frames.pfn(idx)),
             (None, Some(slot)) => ShmemPage::Swapped(slot),
@@ -79,7 +78,7 @@ impl UsedPages {
         slot: SlotId,
         page: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let idx = phys.fresh(page);
         if self.cache.swapped_at(id, index) == Some(slot) && self.swap.page(slot).is_none() {
@@ -91,14 +90,7 @@ impl UsedPages {
     }
 
     /// Frees the slots of the places `[index, end)` of a tmpfs file.
-    pub(crate) fn forget_swapped(
-        &mut self,
-        id: FileId,
-        index: u64,
-        end: u64,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn forget_swapped(&mut self, id: FileId, index: u64, end: u64, cpu: usize, phys: &mut PhysMem) {
         while let Some((at, slot)) = self.cache.file(id).ok().and_then(|file| file.first_swapped(index, end)) {
             self.cache.file_mut(id).forget_swapped(at);
             self.cache.uncharge(id, 1);

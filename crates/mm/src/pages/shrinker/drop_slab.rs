@@ -7,7 +7,6 @@ use super::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep, Shrunk};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::reclaimer::Reclaimer;
-use crate::trace::Tracer;
 
 /// A round that frees no more objects than this is the last one of its node.
 const FEW: u64 = 10;
@@ -37,13 +36,13 @@ impl Round {
 
 impl DropSlab {
     /// Begins, on behalf of `cpu`; counts as `drop_slab`.
-    pub fn new(cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Self {
+    pub fn new(cpu: usize, phys: &mut PhysMem) -> Self {
         phys.counters.drop_slab += 1;
         Self { cpu, round: Round::new(NodeId(0), FEW, cpu), total: Shrunk::default() }
     }
 
     /// Advances by at most one batch.
-    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> ShrinkStep {
+    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem) -> ShrinkStep {
         let Shrunk { objects, pages } = match self.round.run.step(pages, phys) {
             ShrinkStep::Done(shrunk) => shrunk,
             step => return step,

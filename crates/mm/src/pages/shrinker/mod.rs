@@ -17,7 +17,6 @@ use order9_units::NodeId;
 
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 pub use crate::fs_cache::Shrunk;
 pub use crate::reclaimer::ShrinkerKind;
@@ -39,12 +38,12 @@ pub(crate) struct Shrinker {
 
 impl UsedPages {
     /// Registers the shrinker of the filesystem that was just mounted; its batches are of 1024 objects.
-    pub(crate) fn register_superblock_shrinker(&mut self, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn register_superblock_shrinker(&mut self, phys: &PhysMem) {
         self.register_shrinker(ShrinkerKind::Superblock, 1024, phys);
     }
 
     /// Registers the shrinkers of huge pages, which every machine has.
-    pub(crate) fn register_thp_shrinkers(&mut self, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn register_thp_shrinkers(&mut self, phys: &PhysMem) {
         self.register_shrinker(ShrinkerKind::HugeZeroPage, SHRINK_BATCH, phys);
         self.register_shrinker(ShrinkerKind::DeferredSplit, SHRINK_BATCH, phys);
         if phys.policy.thp.shmem {
@@ -52,7 +51,7 @@ impl UsedPages {
         }
     }
 
-    fn register_shrinker(&mut self, kind: ShrinkerKind, batch: u64, phys: &PhysMem<impl Tracer>) {
+    fn register_shrinker(&mut self, kind: ShrinkerKind, batch: u64, phys: &PhysMem) {
         let cost = ShrinkerCost { seeks: 2, batch };
         let deferred = alloc::vec![0; phys.frames.nodes().len()];
         self.shrinkers.push(Shrinker { kind, cost, deferred });
@@ -68,7 +67,7 @@ impl UsedPages {
 
     /// Objects that the filesystem would give up on `node`: those unused, by `vm.vfs_cache_pressure`.
     #[must_use]
-    pub fn fs_freeable(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub fn fs_freeable(&self, node: NodeId, phys: &PhysMem) -> u64 {
         let unused =
             self.fs.as_ref().filter(|_| node.index() < phys.frames.nodes().len()).map_or((0, 0), |fs| fs.unused(node));
         (u128::from(unused.0 + unused.1) * u128::from(phys.settings.vfs_cache_pressure) / 100) as u64

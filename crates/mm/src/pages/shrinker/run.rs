@@ -8,7 +8,7 @@ use crate::fs_cache::{FsScan, ScanStep};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::reclaimer::Reclaimer;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 /// Request to shrinkers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl ShrinkSlab {
     }
 
     /// Advances by at most one batch.
-    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> ShrinkStep {
+    pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem) -> ShrinkStep {
         let Some(mut call) = self.now.take() else { return self.begin(pages, phys) };
         let batch = match call.batch.take() {
             Some(batch) => Some(batch),
@@ -138,7 +138,7 @@ impl ShrinkSlab {
     }
 
     /// Plans the call of the next shrinker.
-    fn begin(&mut self, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) -> ShrinkStep {
+    fn begin(&mut self, pages: &mut UsedPages, phys: &mut PhysMem) -> ShrinkStep {
         let ShrinkControl { node, gfp, priority, lru, .. } = self.control;
         let Some(shrinker) = pages.shrinkers.get_mut(self.at).filter(|shrinker| node.index() < shrinker.deferred.len())
         else {
@@ -187,7 +187,7 @@ impl ShrinkSlab {
     }
 
     /// Ends the call of a shrinker and leaves the rest of its work for later.
-    fn end(&mut self, call: &Call, pages: &mut UsedPages, phys: &mut PhysMem<impl Tracer>) {
+    fn end(&mut self, call: &Call, pages: &mut UsedPages, phys: &mut PhysMem) {
         let node = self.control.node;
         let left = call.plan.left_over(phys.policy.reclaim.slab_deferred);
         let shrinker = &mut pages.shrinkers[self.at];

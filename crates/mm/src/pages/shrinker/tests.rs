@@ -130,11 +130,11 @@ fn page_cache_dropped_with_inodes_is_counted_by_who_reclaims() {
 
 #[test]
 fn a_call_is_traced_as_on_linux() {
-    let mut mm = with_files(4_096).with_tracer(Vec::new());
+    let mut mm = with_files(4_096).traced();
     let mut run = ShrinkSlab::new(control(3));
     while !matches!(run.step(&mut mm.pages, &mut mm.phys), ShrinkStep::Done(_)) {}
     let shrinking = |event: &&Event| matches!(event, Event::ShrinkSlabStart { .. } | Event::ShrinkSlabEnd { .. });
-    let events: Vec<_> = mm.phys.tracer_mut().iter().filter(shrinking).copied().collect();
+    let events: Vec<_> = mm.phys.events_mut().iter().filter(shrinking).copied().collect();
     let (shrinker, node) = (ShrinkerKind::Superblock, NODE);
     let start = Event::ShrinkSlabStart {
         shrinker,

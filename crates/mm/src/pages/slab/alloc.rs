@@ -10,7 +10,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::slab::SlabMemory;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// Next step of the allocation of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +69,7 @@ impl NewSlab {
 
 impl UsedPages {
     /// A cache without objects.
-    pub(crate) fn kmem_cache_create(
-        &mut self,
-        spec: CacheSpec,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<CacheId, CacheError> {
+    pub(crate) fn kmem_cache_create(&mut self, spec: CacheSpec, phys: &PhysMem) -> Result<CacheId, CacheError> {
         let id = CacheId(u16::try_from(self.slab.caches.len()).map_err(|_| CacheError::TooMany)?);
         let cache = KmemCache::new(spec, phys.frames.nodes().len())?;
         self.rmap.make_room(phys.frames.table().len());
@@ -87,7 +82,7 @@ impl UsedPages {
         &mut self,
         need: &NewSlab,
         answer: Result<Pfn, AllocError>,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> ObjectStep {
         let min_order = self.slab.caches[need.cache.index()].min_order;
         match answer {
@@ -99,12 +94,7 @@ impl UsedPages {
 
     /// Allocates an object with pages straight from the fast path. Where that fails, the pages are what it needs: the slow
     /// path's turn.
-    pub(crate) fn kmem_cache_alloc_fast(
-        &mut self,
-        cache: CacheId,
-        asked: &Request,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> ObjectStep {
+    pub(crate) fn kmem_cache_alloc_fast(&mut self, cache: CacheId, asked: &Request, phys: &mut PhysMem) -> ObjectStep {
         let mut step = self.slab.kmem_cache_alloc(cache, asked, phys);
         while let ObjectStep::NeedPage(need) = step {
             match self.alloc_fast(&need.request(), phys) {
@@ -116,12 +106,7 @@ impl UsedPages {
     }
 
     /// Frees an object on behalf of `cpu`; returns the frames that went back with its slab.
-    pub(crate) fn kmem_cache_free(
-        &mut self,
-        object: Object,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<u64, SlabError> {
+    pub(crate) fn kmem_cache_free(&mut self, object: Object, cpu: usize, phys: &mut PhysMem) -> Result<u64, SlabError> {
         let node = usize::from(self.slab.slab_of(object)?.node);
         let cache = &mut self.slab.caches[object.cache.index()];
         phys.work.slab_objects += 1;
@@ -135,7 +120,7 @@ impl UsedPages {
         Ok(frames)
     }
 
-    fn add_slab(&mut self, need: &NewSlab, page: Pfn, phys: &mut PhysMem<impl Tracer>) -> Object {
+    fn add_slab(&mut self, need: &NewSlab, page: Pfn, phys: &mut PhysMem) -> Object {
         let (frame, word) = phys.frames.live(page).unwrap_or_else(|error| panic!("a page was handed in, but {error}"));
         assert!(
             word.order() == need.order && !word.has(Flag::Owned),
@@ -155,12 +140,7 @@ impl UsedPages {
 impl SlabMemory {
     /// Allocates an object: from a slab with room on the node of `asked`, then on the nearest other one, as with
     /// `remote_node_defrag_ratio` at its default. Where there is none, it says what it needs.
-    pub(crate) fn kmem_cache_alloc(
-        &mut self,
-        cache: CacheId,
-        asked: &Request,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> ObjectStep {
+    pub(crate) fn kmem_cache_alloc(&mut self, cache: CacheId, asked: &Request, phys: &mut PhysMem) -> ObjectStep {
         let Some(found) = self.caches.get_mut(cache.index()) else {
             return ObjectStep::Failed(SlabError::NoSuchCache(cache));
         };

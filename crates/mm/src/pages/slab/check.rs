@@ -11,11 +11,10 @@ use crate::phys::PhysMem;
 use crate::slab::SlabMemory;
 use crate::space::Owner;
 use crate::space::Rmap;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Checks every law of slab caches.
-    pub(crate) fn check_slab(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_slab(&self, phys: &PhysMem) -> Verdict {
         let mut levels: Vec<SlabLevels> = alloc::vec![SlabLevels::default(); phys.frames.nodes().len()];
         let mut blocks = SlabBlocks::new(phys.frames.blocks().len());
         for (id, cache) in (0..).map(CacheId).zip(&self.slab.caches) {
@@ -50,14 +49,7 @@ impl SlabMemory {
 }
 
 impl Rmap {
-    fn check_one_slab(
-        &self,
-        id: CacheId,
-        cache: &KmemCache,
-        number: u32,
-        slab: &Slab,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Verdict {
+    fn check_one_slab(&self, id: CacheId, cache: &KmemCache, number: u32, slab: &Slab, phys: &PhysMem) -> Verdict {
         let place = || format!("slab {number} of {}", cache.spec.name);
         let (state, owner) = (phys.frames.word(slab.frame).state(), self.owner(slab.frame));
         let owned = owner == Owner::Slab { cache: id, slab: number };
@@ -75,7 +67,7 @@ impl Rmap {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The list of a node holds its slabs with room, few of them empty.
     fn check_partial(&self, cache: &KmemCache, node: usize) -> Verdict {
         let name = cache.spec.name;

@@ -15,7 +15,6 @@ use crate::phys::PhysMem;
 use crate::shmem::huge_index;
 use crate::space::Rmap;
 use crate::tags::{Tag, Tags};
-use crate::trace::Tracer;
 
 /// Sums over the page tables of all spaces.
 #[derive(Default)]
@@ -31,7 +30,7 @@ struct Seen {
 
 impl UsedPages {
     /// Checks every law of spaces and files.
-    pub(crate) fn check_user(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_user(&self, phys: &PhysMem) -> Verdict {
         let mut seen = Seen::default();
         for (id, space) in self.spaces.iter() {
             self.check_vmas(id, space)?;
@@ -76,7 +75,7 @@ impl UsedPages {
     }
 
     /// Walks a page table.
-    fn check_space(&self, id: SpaceId, space: &Space, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_space(&self, id: SpaceId, space: &Space, seen: &mut Seen, phys: &PhysMem) -> Verdict {
         let (mut rss, mut tables) = (Rss::default(), u64::from(space.spare_table.is_some()));
         for (_, huge) in space.table.huge_slots(VpnRange::new(Vpn::new(0), TASK_END)) {
             tables += u64::from(huge.deposit.is_some());
@@ -118,15 +117,7 @@ impl UsedPages {
         })
     }
 
-    fn check_entry(
-        &self,
-        at: Mapping,
-        pte: Pte,
-        vma: &Vma,
-        rss: &mut Rss,
-        seen: &mut Seen,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Verdict {
+    fn check_entry(&self, at: Mapping, pte: Pte, vma: &Vma, rss: &mut Rss, seen: &mut Seen, phys: &PhysMem) -> Verdict {
         if let Some(slot) = pte.slot() {
             *seen.swap_entries.entry(slot.0).or_insert(0) += 1;
             return require(vma.touched && pte == Pte::swap(slot), "entries in swap have no flags", || {
@@ -188,7 +179,7 @@ impl UsedPages {
         }
     }
 
-    fn check_files(&self, seen: &Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_files(&self, seen: &Seen, phys: &PhysMem) -> Verdict {
         let mut mapped_frames = 0;
         for (id, file) in self.cache.files.iter() {
             let size = self.cache.files.size(id).map(Pages::get);
@@ -224,7 +215,7 @@ impl UsedPages {
     }
 
     /// Walks all frames: nobody owns a frame that no table, file, pin or isolation accounts for.
-    fn check_owners(&self, seen: &Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_owners(&self, seen: &Seen, phys: &PhysMem) -> Verdict {
         let (mut levels, mut named, mut links) = (UserLevels::default(), 0, 0);
         let mut mapped = alloc::vec![0; phys.frames.nodes().len()];
         for at in 0..phys.frames.table().len() as u32 {
@@ -299,7 +290,7 @@ impl UsedPages {
         })
     }
 
-    fn check_tags(&self, tags: &Tags, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_tags(&self, tags: &Tags, phys: &PhysMem) -> Verdict {
         for (page, tag) in tags.private() {
             let found = self.read_tag(page.space, page.vpn.addr(), phys);
             require(found == Some(tag), "a page reads what was written to it", || {
@@ -360,7 +351,7 @@ impl Rmap {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn check_owned(&self, idx: Idx, word: Word, owner: Owner) -> Verdict {
         let pfn = self.frames.pfn(idx);
         require(word.is_allocated(), "a free frame has no owner", || format!("{pfn:?}: {:?}", word.state()))?;

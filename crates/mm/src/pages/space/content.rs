@@ -12,23 +12,22 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::thp::HugeMemory;
 use crate::thp::{Filled, subpages};
-use crate::trace::Tracer;
 
 impl UsedPages {
     #[inline]
-    pub(crate) fn clear_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn clear_page(&mut self, idx: Idx, phys: &mut PhysMem) {
         phys.work.pages_cleared += 1;
         self.holds_zeros(idx, phys);
     }
 
     /// Clears a part of a huge page that is made as a whole.
-    pub(crate) fn clear_huge_part(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn clear_huge_part(&mut self, idx: Idx, phys: &mut PhysMem) {
         phys.work.huge_parts_cleared += 1;
         self.holds_zeros(idx, phys);
     }
 
     #[inline]
-    fn holds_zeros(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) {
+    fn holds_zeros(&mut self, idx: Idx, phys: &PhysMem) {
         if let Some(tags) = &mut self.tags {
             tags.clear(idx);
         }
@@ -36,7 +35,7 @@ impl UsedPages {
     }
 
     /// Clears all of a huge page.
-    pub(crate) fn clear_huge_page(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn clear_huge_page(&mut self, head: Idx, phys: &mut PhysMem) {
         phys.work.huge_parts_cleared += Order::PAGEBLOCK.pages().get();
         if let Some(tags) = &mut self.tags {
             subpages(head).for_each(|idx| tags.clear(idx));
@@ -46,7 +45,7 @@ impl UsedPages {
         }
     }
 
-    pub(crate) fn copy_page(&mut self, from: Idx, to: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn copy_page(&mut self, from: Idx, to: Idx, phys: &mut PhysMem) {
         phys.work.pages_copied += 1;
         phys.touch(to, Order::ZERO);
         if let Some(tags) = &mut self.tags {
@@ -57,7 +56,7 @@ impl UsedPages {
     }
 
     /// A program has written to pages of one slot, which are mapped.
-    pub(super) fn wrote_range(&mut self, id: SpaceId, pages: VpnRange, phys: &PhysMem<impl Tracer>) {
+    pub(super) fn wrote_range(&mut self, id: SpaceId, pages: VpnRange, phys: &PhysMem) {
         self.fill_written(id, pages, phys);
         if self.tags.is_some() {
             pages.iter().for_each(|vpn| self.tag_written(id, vpn));
@@ -66,7 +65,7 @@ impl UsedPages {
 
     /// Notes that pages of one slot hold something, where they are parts of a huge one and that is followed.
     #[inline]
-    fn fill_written(&mut self, id: SpaceId, pages: VpnRange, phys: &PhysMem<impl Tracer>) {
+    fn fill_written(&mut self, id: SpaceId, pages: VpnRange, phys: &PhysMem) {
         let Some(mut filled) = self.huge.filled.take() else { return };
         match self.spaces.get(id).map(|space| space.table.slot(pages.start)) {
             Ok(Slot::Huge(huge)) => {
@@ -86,7 +85,7 @@ impl UsedPages {
 
     /// Notes that a program has just written to a page, as far as contents are followed.
     #[inline]
-    pub(crate) fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn wrote(&mut self, id: SpaceId, vpn: Vpn, access: Access, phys: &PhysMem) {
         if access == Access::Write {
             self.fill_written(id, VpnRange::new(vpn, Vpn::new(vpn.get() + 1)), phys);
             self.wrote_base(id, vpn);
@@ -122,7 +121,7 @@ impl UsedPages {
 impl HugeMemory {
     /// Notes whether a part of a huge page holds something, where that is followed.
     #[inline]
-    fn fill_part(&mut self, idx: Idx, holds: impl FnOnce(&Filled) -> bool, phys: &PhysMem<impl Tracer>) {
+    fn fill_part(&mut self, idx: Idx, holds: impl FnOnce(&Filled) -> bool, phys: &PhysMem) {
         if let Some(filled) = &mut self.filled
             && phys.frames.word(idx).is_compound()
         {

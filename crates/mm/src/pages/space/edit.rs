@@ -7,7 +7,6 @@ use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Changes all mappings in `range` as [`UsedPages::modify_vmas`] does. A huge mapping that a new edge cuts is split.
@@ -19,7 +18,7 @@ impl UsedPages {
         id: SpaceId,
         range: VpnRange,
         change: impl Fn(&mut Vma),
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         let changes = |vma: &Vma| {
             let mut after = *vma;

@@ -12,7 +12,6 @@ use crate::page_cache::FileId;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Pages around a read fault that are mapped with it where their file has them. A divisor of a slot's.
 const FAULT_AROUND: Pages = Pages::new(16);
@@ -26,7 +25,7 @@ impl UsedPages {
         addr: VirtAddr,
         now: Nanos,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> FaultStep {
         let vpn = addr.vpn();
         let table = self.spaces.get(id).ok().and_then(|space| space.table.table(vpn));
@@ -42,7 +41,7 @@ impl UsedPages {
         file: FileId,
         access: Access,
         now: Option<Nanos>,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Answer {
         let Mapping { space: id, vpn } = at;
         let index = vma.index(vpn);
@@ -77,15 +76,7 @@ impl UsedPages {
 
     /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
     /// is left to the caller, and the one whose fault reads ahead to that.
-    fn map_around(
-        &mut self,
-        id: SpaceId,
-        vma: &Vma,
-        file: FileId,
-        vpn: Vpn,
-        writable: bool,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    fn map_around(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, writable: bool, phys: &mut PhysMem) {
         let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
         for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
             let page = self.cache.file(file).ok().and_then(|file| file.page(vma.index(near)));
@@ -103,7 +94,7 @@ impl UsedPages {
 
     /// A page of a file is about to be written through a mapping: one on disk becomes dirty, if the time is known. Says
     /// whether the write may go on.
-    pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>, phys: &mut PhysMem) -> bool {
         let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
         if !self.cache.files.is_on_disk(file) || phys.frames.word(idx).has(PageFlag::Dirty) {
             return true;
@@ -115,7 +106,7 @@ impl UsedPages {
     }
 
     /// The page that its file shows at the place of a fault.
-    pub(super) fn shown_by_file(&self, fault: &Fault, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
+    pub(super) fn shown_by_file(&self, fault: &Fault, phys: &PhysMem) -> Option<Idx> {
         let vma = self.spaces.get(fault.space).ok()?.vmas.find(fault.vpn)?;
         let page = self.cache.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
         page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked))

@@ -15,7 +15,6 @@ use super::table::Huge;
 use super::{Errno, Mapping, Owner, Prot, SpaceId, TableStep, Vma};
 use crate::addr::{TASK_END, Vpn, VpnRange};
 use crate::mempolicy::SpaceTask;
-use crate::trace::Tracer;
 
 /// A fork under way: the child exists, and its page table fills up slot by slot.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +46,7 @@ impl Fork {
 impl UsedPages {
     /// Starts a fork by `parent`, or the first task of it: the child has all mappings, none locked, and no page yet. [`Mm::fork_step`] does the rest; if it
     /// cannot be finished, [`Mm::exit`] ends the child.
-    pub(crate) fn fork(
-        &mut self,
-        parent: impl Into<SpaceTask>,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<Fork, Errno> {
+    pub(crate) fn fork(&mut self, parent: impl Into<SpaceTask>, phys: &mut PhysMem) -> Result<Fork, Errno> {
         let task = parent.into();
         let parent = task.space;
         let space = self.spaces.get(parent)?;
@@ -70,7 +65,7 @@ impl UsedPages {
     }
 
     /// Shares the pages of the next slot. Mappings whose pages can be had from their file again are left to later faults.
-    pub(crate) fn fork_step(&mut self, fork: &mut Fork, phys: &mut PhysMem<impl Tracer>) -> Result<TableStep, Errno> {
+    pub(crate) fn fork_step(&mut self, fork: &mut Fork, phys: &mut PhysMem) -> Result<TableStep, Errno> {
         let parent = self.spaces.get(fork.parent)?;
         if parent.vmas.generation != fork.generation {
             return Err(Errno::Eagain);
@@ -112,13 +107,7 @@ impl UsedPages {
     }
 
     /// The first page of `piece` of which the child still needs a copy.
-    fn next_to_copy(
-        &self,
-        parent: SpaceId,
-        child: SpaceId,
-        piece: VpnRange,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Option<ForkCopy> {
+    fn next_to_copy(&self, parent: SpaceId, child: SpaceId, piece: VpnRange, phys: &PhysMem) -> Option<ForkCopy> {
         if !phys.policy.thp.fork_pin_copy {
             return None;
         }
@@ -130,7 +119,7 @@ impl UsedPages {
     }
 
     /// Gives the child of a fork a copy of its own, on behalf of `cpu`; frees the page where none is needed (any more).
-    pub(crate) fn give_copy(&mut self, copy: &ForkCopy, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn give_copy(&mut self, copy: &ForkCopy, page: Pfn, cpu: usize, phys: &mut PhysMem) {
         let &ForkCopy { parent, child, vpn } = copy;
         let idx = phys.fresh(page);
         let wanted = self.next_to_copy(parent, child, VpnRange::of(vpn, Pages::new(1)), phys).is_some();
@@ -149,7 +138,7 @@ impl UsedPages {
     }
 
     /// Copies the entries of `piece`, which lies in one slot where both have a table.
-    fn share_pages(&mut self, fork: &Fork, piece: VpnRange, phys: &mut PhysMem<impl Tracer>) {
+    fn share_pages(&mut self, fork: &Fork, piece: VpnRange, phys: &mut PhysMem) {
         const BOTH: &str = "both have a table";
         let table = |id| self.spaces.get(id).ok()?.table.table(piece.start);
         let (from, to) = (table(fork.parent).expect(BOTH), table(fork.child).expect(BOTH));
@@ -172,7 +161,7 @@ impl UsedPages {
     }
 
     /// Shares what the parent's entry shows; returns the entry without the right to write, which both have from now on.
-    fn share_page(&mut self, pte: Pte, child: Mapping, phys: &mut PhysMem<impl Tracer>) -> Pte {
+    fn share_page(&mut self, pte: Pte, child: Mapping, phys: &mut PhysMem) -> Pte {
         if let Some(slot) = pte.slot() {
             self.share_swap_entry(slot, child.space);
             return Pte::swap(slot);
@@ -195,7 +184,7 @@ impl UsedPages {
 
 impl Rmap {
     /// Whether a child gets a copy of an anonymous page at once: a device may be writing to the parent's.
-    fn must_copy(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+    fn must_copy(&self, idx: Idx, phys: &PhysMem) -> bool {
         let (head, owner) = (self.huge_head(idx, phys), self.owner(idx));
         let anon = head.is_some() || matches!(owner, Owner::Anon(_) | Owner::Shared { .. });
         phys.policy.thp.fork_pin_copy && anon && phys.frames.word(head.unwrap_or(idx)).has(Flag::Pinned)

@@ -14,7 +14,6 @@ use crate::pages::UsedPages;
 use crate::pages::space::pte::{Pte, PteFlag};
 use crate::pages::space::{Mapping, Vpn};
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Facts about a page that a machine starts with, beside its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +37,7 @@ impl UsedPages {
         at: Mapping,
         entry: Pte,
         of: UserPageUse,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> bool {
         if self.spaces.living(at.space).table.table(at.vpn).is_none() {
             let Some(frame) = tables.pop() else { return false };

@@ -19,12 +19,11 @@ use crate::phys::PhysMem;
 use crate::policy::LazyFree;
 use crate::space::Rmap;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Marks the pages of `range`, which is private anonymous memory, as free to take. Pages that others map, that are in
     /// use otherwise, or that have a copy in swap are passed over; what is in swap only is discarded.
-    pub(super) fn free_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn free_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
         self.free_huge_lazily(id, range, cpu, phys);
         let (mut rest, mut marked) = (range, 0);
         while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
@@ -46,7 +45,7 @@ impl UsedPages {
 
     /// Huge entries of `range`: whole ones are marked, those of which it covers a part are split with their page, if that
     /// can be.
-    fn free_huge_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn free_huge_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
         let mut rest = range;
         while let Some((slot, huge)) = self.spaces.living(id).table.next_huge(&mut rest) {
             let Some(head) = huge.head() else { continue };
@@ -69,7 +68,7 @@ impl UsedPages {
 
     /// Takes an isolated page that is lazily freeable away from all who map it, unless one of them has written to it since;
     /// says whether it is theirs no more.
-    pub(crate) fn take_lazily_freed(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn take_lazily_freed(&mut self, idx: Idx, phys: &mut PhysMem) -> bool {
         let mappings = self.mappings_of(idx, phys);
         let is_dirty =
             |at: &Mapping| self.spaces.get(at.space).is_ok_and(|space| space.table.get(at.vpn).has(PteFlag::Dirty));
@@ -88,21 +87,21 @@ impl UsedPages {
 }
 
 impl Rmap {
-    fn may_free_lazily(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+    fn may_free_lazily(&self, idx: Idx, phys: &PhysMem) -> bool {
         let word = phys.frames.word(idx);
         let alone = matches!(self.owner(idx), Owner::Anon(_)) && !word.is_compound();
         alone && !word.is_held() && !word.has(PageFlag::SwapCache) && !word.has(PageFlag::Unevictable)
     }
 
     /// Whether `MADV_FREE` was said of an anonymous page, and reclaim has not found since that it was written.
-    pub(crate) fn is_lazily_freeable(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_lazily_freeable(&self, idx: Idx, phys: &PhysMem) -> bool {
         let word = phys.frames.word(self.huge_head(idx, phys).unwrap_or(idx));
         word.lru_type() == LruType::File || word.has(PageFlag::LazyFree)
     }
 }
 
 impl Spaces {
-    fn clean_entry(&mut self, at: Mapping, phys: &mut PhysMem<impl Tracer>) {
+    fn clean_entry(&mut self, at: Mapping, phys: &mut PhysMem) {
         let table = self.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
         let pte = table.get(at.vpn);
         table.set(at.vpn, pte.with(PteFlag::Dirty, false).with(PteFlag::Young, false));
@@ -111,7 +110,7 @@ impl Spaces {
 }
 
 impl LruState {
-    fn mark_lazily_freeable(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    fn mark_lazily_freeable(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         let stays = phys.policy.reclaim.lazy_free == LazyFree::AnonLists;
         let marked =

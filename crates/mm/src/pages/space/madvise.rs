@@ -10,7 +10,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::LazyFree;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 /// Advice of `madvise` about a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +39,7 @@ impl UsedPages {
         length: Bytes,
         advice: Madvise,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.spaces.get(id)?;
         self.spaces.may_advise_placement(id, advice, phys)?;
@@ -88,7 +87,7 @@ impl UsedPages {
         id: SpaceId,
         addr: VirtAddr,
         length: Bytes,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.set_locked(id, addr, length, true, phys)
     }
@@ -99,7 +98,7 @@ impl UsedPages {
         id: SpaceId,
         addr: VirtAddr,
         length: Bytes,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.set_locked(id, addr, length, false, phys)
     }
@@ -110,7 +109,7 @@ impl UsedPages {
         addr: VirtAddr,
         length: Bytes,
         locked: bool,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;

@@ -14,7 +14,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::MmapAlign;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 /// Place of a new mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +84,7 @@ impl UsedPages {
         id: SpaceId,
         request: &MmapRequest,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<VirtAddr, Errno> {
         let mappings = self.spaces.get(id)?.vmas.len();
         let (pages, align) = match request.backing {
@@ -145,7 +144,7 @@ impl UsedPages {
         addr: VirtAddr,
         length: Bytes,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         self.spaces.get(id)?;
         let range = range_of_call(addr, length, Errno::Einval)?;
@@ -163,7 +162,7 @@ impl UsedPages {
         id: SpaceId,
         range: &mut VpnRange,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<bool, Errno> {
         let space = self.spaces.get(id)?;
         let next = space.table.used_slots(*range).next().map(|(slot, _)| slot.intersect(*range));
@@ -175,7 +174,7 @@ impl UsedPages {
     }
 
     /// Unmaps the pages of `range` and forgets what private ones held.
-    pub(super) fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn discard(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
         self.zap(id, range, Zap::All, cpu, phys);
         if let Some(tags) = &mut self.tags {
             tags.discard(id, range);
@@ -187,7 +186,7 @@ impl UsedPages {
         id: SpaceId,
         range: VpnRange,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         phys.work.vma_lookups += 1;
         let vmas = &self.spaces.get(id)?.vmas;
@@ -226,7 +225,7 @@ impl UsedPages {
         addr: VirtAddr,
         length: Bytes,
         prot: Prot,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         let vmas = &self.spaces.get(id)?.vmas;
         phys.work.vma_lookups += 1;
@@ -242,14 +241,7 @@ impl UsedPages {
     }
 
     /// Takes rights off the entries of `range`, which lies in one mapping, and gives them where that needs no fault.
-    fn protect_pages(
-        &mut self,
-        id: SpaceId,
-        range: VpnRange,
-        prot: Prot,
-        kind: VmaKind,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    fn protect_pages(&mut self, id: SpaceId, range: VpnRange, prot: Prot, kind: VmaKind, phys: &mut PhysMem) {
         let writable = prot.has(Prot::WRITE) && !kind.is_private();
         // A write to a file on disk has to be noticed unless the page is known to be dirty.
         let notes_writes = kind.file().is_some_and(|file| self.cache.files.is_on_disk(file));
@@ -281,13 +273,7 @@ impl UsedPages {
 
 impl Spaces {
     /// The pages that a mapping of anonymous memory would take: whole slots where the policy cares and there is room.
-    fn place_anon(
-        &self,
-        id: SpaceId,
-        place: Place,
-        pages: Pages,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<VpnRange, Errno> {
+    fn place_anon(&self, id: SpaceId, place: Place, pages: Pages, phys: &PhysMem) -> Result<VpnRange, Errno> {
         let slot = Order::PAGEBLOCK.pages();
         let aligns = match phys.policy.thp.mmap_align {
             MmapAlign::None => false,

@@ -42,7 +42,6 @@ use crate::mempolicy::TaskPolicies;
 use crate::numa_balancing::SpaceBalancing;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 use table::PageTable;
 use vma::VmaSet;
 
@@ -230,7 +229,7 @@ impl Space {
 
 impl UsedPages {
     /// An address space without mappings.
-    pub(crate) fn create_space(&mut self, phys: &PhysMem<impl Tracer>) -> Result<SpaceId, Errno> {
+    pub(crate) fn create_space(&mut self, phys: &PhysMem) -> Result<SpaceId, Errno> {
         let id = self.spaces.add().ok_or(Errno::Eagain)?;
         self.rmap.make_room(phys.frames.table().len());
         Ok(id)
@@ -243,7 +242,7 @@ impl UsedPages {
     }
 
     /// Ends a space: everything is unmapped, on behalf of `cpu`.
-    pub(crate) fn exit(&mut self, id: SpaceId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+    pub(crate) fn exit(&mut self, id: SpaceId, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         self.spaces.get(id)?;
         self.unmap_range(id, VpnRange::new(Vpn::new(0), TASK_END), cpu, phys)?;
         self.drop_huge_zero(id);

@@ -11,7 +11,6 @@ use crate::addr::{VirtAddr, Vpn, VpnRange, range_of_call};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 /// Whether and where a mapping may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +78,7 @@ impl UsedPages {
         id: SpaceId,
         request: &MremapRequest,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<Mremap, Errno> {
         let MremapRequest { addr, old_length, new_length, to } = *request;
         let vmas = &self.spaces.get(id)?.vmas;
@@ -152,12 +151,7 @@ impl UsedPages {
     }
 
     /// Moves the pages of the next slot; after the last, unmaps the old place.
-    pub(crate) fn move_step(
-        &mut self,
-        run: &mut Move,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<TableStep, Errno> {
+    pub(crate) fn move_step(&mut self, run: &mut Move, cpu: usize, phys: &mut PhysMem) -> Result<TableStep, Errno> {
         let space = self.spaces.get(run.space)?;
         if space.vmas.generation != run.generation {
             return Err(Errno::Eagain);
@@ -189,7 +183,7 @@ impl UsedPages {
     }
 
     /// Moves the entries of `source` to `target`; each lies in one slot with a table, perhaps the same.
-    fn move_pages(&mut self, id: SpaceId, source: VpnRange, target: Vpn, phys: &mut PhysMem<impl Tracer>) {
+    fn move_pages(&mut self, id: SpaceId, source: VpnRange, target: Vpn, phys: &mut PhysMem) {
         let table = &mut self.spaces.living(id).table;
         let from = table.table_mut(source.start).expect("the source has a table");
         let taken = source.iter().map(|vpn| (vpn, from.set(vpn, Pte::NONE)));
@@ -212,7 +206,7 @@ impl UsedPages {
         }
     }
 
-    fn finish_move(&mut self, run: &Move, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+    fn finish_move(&mut self, run: &Move, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         let moved = *self.spaces.living(run.space).vmas.at(run.to).expect("no mapping has changed since the start");
         self.unmap_range(run.space, run.from, cpu, phys)?;
         self.merge_at(run.space, moved.range.start);

@@ -11,7 +11,6 @@ use crate::lru_list::LruList;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Pages that a mapping shows, by what they are; of a mapping of a hugetlb pool, huge pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub struct NumaUse {
 impl UsedPages {
     /// Pages that a mapping of `space` shows, by node.
     #[must_use]
-    pub(crate) fn numa_use(&self, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) -> NumaUse {
+    pub(crate) fn numa_use(&self, space: &Space, vma: &Vma, phys: &PhysMem) -> NumaUse {
         let mut found = NumaUse { by_node: vec![0; phys.frames.nodes().len()], ..NumaUse::default() };
         let mapped = |pte: Pte| Some((pte, pte.idx()?));
         for (pte, idx) in space.entries(vma.range).filter_map(mapped) {
@@ -52,7 +51,7 @@ impl UsedPages {
 
     /// Pages that a program has mapped, by node: the sums of its numa_maps, huge pages of pools as so many base pages.
     #[must_use]
-    pub(crate) fn pages_by_node(&self, space: &Space, phys: &PhysMem<impl Tracer>) -> Vec<u64> {
+    pub(crate) fn pages_by_node(&self, space: &Space, phys: &PhysMem) -> Vec<u64> {
         let mut sums = vec![0; phys.frames.nodes().len()];
         for vma in space.vmas() {
             let order = if matches!(vma.kind, VmaKind::Hugetlb { .. }) { Order::PAGEBLOCK } else { Order::ZERO };
@@ -64,7 +63,7 @@ impl UsedPages {
 }
 
 impl NumaUse {
-    fn add<T: Tracer>(&mut self, phys: &PhysMem<T>, pages: &UsedPages, pte: Pte, idx: Idx, mapcount: u32) {
+    fn add(&mut self, phys: &PhysMem, pages: &UsedPages, pte: Pte, idx: Idx, mapcount: u32) {
         // Of a huge page the first frame carries what is known.
         let head = pages.rmap.huge_head(idx, phys).or_else(|| pages.rmap.file_huge_head(idx, phys)).unwrap_or(idx);
         let word = phys.frames.word(head);

@@ -15,7 +15,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Rmap;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 /// A CPU that has no per-CPU lists.
 pub(crate) const NO_CPU: usize = usize::MAX;
@@ -41,7 +40,7 @@ struct Zapped {
     locked: Vec<Idx>,
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The frame of a single page that the caller has just allocated.
     #[inline]
     pub(crate) fn fresh(&self, pfn: Pfn) -> Idx {
@@ -67,7 +66,7 @@ impl<T: Tracer> PhysMem<T> {
 impl Rmap {
     /// Makes fresh pages the owner's; those of programs and files then go on an LRU list.
     #[inline]
-    pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn adopt(&mut self, idx: Idx, owner: Owner, phys: &mut PhysMem) {
         let word = phys.frames.word(idx).with(Flag::Owned, true);
         phys.frames.set(idx, word);
         self.set(idx, owner);
@@ -77,7 +76,7 @@ impl Rmap {
 impl UsedPages {
     /// Ends the use of a page by its owner: it is freed, unless a pin, isolation, or a read or write under way keeps it.
     #[inline]
-    pub(crate) fn disown(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn disown(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         if word.is_held() {
             self.rmap.set(idx, Owner::Kept);
@@ -95,12 +94,12 @@ impl UsedPages {
     }
 
     /// Frees a page without owner, straight to the buddy lists, once nothing keeps it any more.
-    pub(crate) fn free_if_kept(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn free_if_kept(&mut self, idx: Idx, phys: &mut PhysMem) {
         self.free_if_kept_by(idx, NO_CPU, phys);
     }
 
     /// Frees a page on behalf of `cpu` that nobody but the caller keeps.
-    pub(crate) fn free_if_kept_by(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn free_if_kept_by(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         if self.rmap.owner(idx) == Owner::Kept {
             self.disown(idx, cpu, phys);
         }
@@ -108,13 +107,7 @@ impl UsedPages {
 
     /// Accounts that `mapping` no longer maps the page; says what the space has fewer of.
     #[inline]
-    pub(super) fn unmap_page(
-        &mut self,
-        mapping: Mapping,
-        idx: Idx,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Rss {
+    pub(super) fn unmap_page(&mut self, mapping: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Rss {
         match self.rmap.owner(idx) {
             Owner::File { file, .. } => {
                 self.count_file_mapping(idx, u32::wrapping_sub, phys);
@@ -139,7 +132,7 @@ impl UsedPages {
     }
 
     /// Takes the right to write a page of a file off every entry, so that the next write is noticed.
-    pub(crate) fn write_protect(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn write_protect(&mut self, idx: Idx, phys: &mut PhysMem) {
         let mappings = self.mappings_of(idx, phys);
         for at in &*mappings {
             let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
@@ -152,18 +145,12 @@ impl UsedPages {
     }
 
     /// Unmaps a page of a file wherever it is mapped; the next access faults.
-    pub(crate) fn unmap_everywhere(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn unmap_everywhere(&mut self, idx: Idx, phys: &mut PhysMem) {
         self.replace_everywhere(idx, |_| Pte::NONE, NO_CPU, phys);
     }
 
     /// Puts another entry wherever a page is mapped, on behalf of `cpu`.
-    pub(crate) fn replace_everywhere(
-        &mut self,
-        idx: Idx,
-        entry: fn(Pte) -> Pte,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn replace_everywhere(&mut self, idx: Idx, entry: fn(Pte) -> Pte, cpu: usize, phys: &mut PhysMem) {
         let mappings = self.mappings_of(idx, phys);
         for &at in &*mappings {
             let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
@@ -178,14 +165,7 @@ impl UsedPages {
     /// Unmaps the pages of `range`, on behalf of `cpu`; mappings and page tables stay.
     ///
     /// Bounded by the range: to unmap much without keeping others waiting, call it slot by slot.
-    pub(crate) fn zap(
-        &mut self,
-        id: SpaceId,
-        range: VpnRange,
-        which: Zap,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn zap(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize, phys: &mut PhysMem) {
         self.zap_huge(id, range, which, cpu, phys);
         if which == Zap::All {
             self.zap_hugetlb(id, range, cpu, phys);
@@ -226,7 +206,7 @@ impl UsedPages {
     }
 
     /// Unmaps what a cleared entry showed.
-    fn zap_entry(&mut self, at: Mapping, pte: Pte, zapped: &mut Zapped, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn zap_entry(&mut self, at: Mapping, pte: Pte, zapped: &mut Zapped, cpu: usize, phys: &mut PhysMem) {
         if let Some(slot) = pte.slot() {
             self.drop_swap_entry(slot, cpu, phys);
             zapped.swap_pages += 1;
@@ -241,13 +221,13 @@ impl UsedPages {
     }
 
     /// Gives the slot of `vpn` a page table in the fresh page `idx`.
-    pub(super) fn install_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn install_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem) {
         self.count_page_table(id, vpn, idx, phys);
         self.spaces.living(id).table.install(vpn.slot().start, idx);
     }
 
     /// Makes a fresh page a page table of the space, for the slot of `vpn`.
-    pub(crate) fn count_page_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn count_page_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, phys: &mut PhysMem) {
         self.rmap.adopt(idx, Owner::PageTable(Mapping { space: id, vpn: vpn.slot().start }), phys);
         self.spaces.living(id).page_tables += 1;
         self.levels.page_tables += 1;
@@ -255,14 +235,14 @@ impl UsedPages {
     }
 
     /// Frees the frame of a page table that no slot has any more.
-    pub(crate) fn free_page_table(&mut self, id: SpaceId, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn free_page_table(&mut self, id: SpaceId, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         self.spaces.living(id).page_tables -= 1;
         self.levels.page_tables -= 1;
         self.disown(idx, cpu, phys);
     }
 
     /// Frees the page tables of slots that meet `range` and have no mapping left.
-    pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
         let mut rest = range;
         while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
             let space = self.spaces.living(id);
@@ -274,13 +254,7 @@ impl UsedPages {
     }
 
     /// Maps a page of a file, by a mapping that is `locked` or not; returns the entry.
-    pub(crate) fn map_file_page(
-        &mut self,
-        id: SpaceId,
-        idx: Idx,
-        locked: bool,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Pte {
+    pub(crate) fn map_file_page(&mut self, id: SpaceId, idx: Idx, locked: bool, phys: &mut PhysMem) -> Pte {
         let Owner::File { file, .. } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
         self.count_file_mapping(idx, u32::wrapping_add, phys);
         let rss = self.cache.rss_of_page(file);

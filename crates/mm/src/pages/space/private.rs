@@ -9,17 +9,10 @@ use super::{Mapping, Owner, Vma};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// A write to a mapped page that the entry does not allow, though the mapping does.
-    pub(super) fn answer_write(
-        &mut self,
-        vma: &Vma,
-        pte: Pte,
-        now: Option<Nanos>,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Answer {
+    pub(super) fn answer_write(&mut self, vma: &Vma, pte: Pte, now: Option<Nanos>, phys: &mut PhysMem) -> Answer {
         let idx = pte.idx().expect("the entry is present");
         let own = match self.rmap.owner(idx) {
             Owner::Anon(_) | Owner::Huge => self.is_exclusive(idx, false, phys),
@@ -37,13 +30,7 @@ impl UsedPages {
     }
 
     /// Maps a fresh page of the space's own, unless something has changed since it was asked for.
-    pub(crate) fn finish_private(
-        &mut self,
-        fault: &Fault,
-        idx: Idx,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FaultStep {
+    pub(crate) fn finish_private(&mut self, fault: &Fault, idx: Idx, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         if !self.source_is_there(fault, phys) || !self.spaces.is_as_seen(fault) {
             phys.free_fresh(idx, cpu);
             return FaultStep::Retry;
@@ -69,7 +56,7 @@ impl UsedPages {
     }
 
     /// Accounts for the entry that a copy took the place of.
-    fn replaced(&mut self, mapping: Mapping, old: Pte, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn replaced(&mut self, mapping: Mapping, old: Pte, cpu: usize, phys: &mut PhysMem) {
         phys.work.ptes_cleared += 1;
         phys.work.tlb_flushes += 1;
         if let Some(slot) = old.slot() {
@@ -85,7 +72,7 @@ impl UsedPages {
 
     /// Whether the page to copy, if it is in a file and not mapped, is still there.
     #[inline]
-    fn source_is_there(&self, fault: &Fault, phys: &PhysMem<impl Tracer>) -> bool {
+    fn source_is_there(&self, fault: &Fault, phys: &PhysMem) -> bool {
         match fault.need {
             Need::CopyOf(source) if fault.seen.is_none() => {
                 self.shown_by_file(fault, phys) == Some(phys.frames.at(source))

@@ -15,7 +15,6 @@ use crate::addr::{Vpn, VpnRange};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
-use crate::trace::Tracer;
 
 /// Pages of a range that are mapped on one node. Pages of zeros are left out: one page, or one huge page, serves them all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +39,7 @@ pub struct Touched {
 impl Spaces {
     /// Pages that are mapped in `range`, by node.
     #[must_use]
-    pub(crate) fn residence(&self, id: SpaceId, range: VpnRange, phys: &PhysMem<impl Tracer>) -> Vec<Residence> {
+    pub(crate) fn residence(&self, id: SpaceId, range: VpnRange, phys: &PhysMem) -> Vec<Residence> {
         let mut nodes = vec![Residence::default(); phys.frames.nodes().len()];
         let Ok(space) = self.get(id) else { return nodes };
         for (slot, content) in space.table.used_slots(range) {
@@ -85,7 +84,7 @@ impl UsedPages {
         id: SpaceId,
         range: &mut VpnRange,
         access: Access,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Touched {
         let first = range.start;
         let (mut huge, mut frame) = (false, None);
@@ -111,7 +110,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn count_entries(&self, table: &Table, range: VpnRange, nodes: &mut [Residence]) {
         let frames = range.iter().filter_map(|vpn| table.get(vpn).idx());
         match nodes {

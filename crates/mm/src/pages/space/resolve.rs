@@ -15,7 +15,6 @@ use crate::addr::{VirtAddr, Vpn};
 use crate::mempolicy::SpaceTask;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Facts that a fault begins with.
 #[derive(Clone, Copy)]
@@ -34,7 +33,7 @@ impl UsedPages {
         addr: VirtAddr,
         access: Access,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> FaultStep {
         let task = task.into();
         let id = task.space;
@@ -68,13 +67,7 @@ impl UsedPages {
     }
 
     /// Hands in the page that a fault needed, on behalf of `cpu`.
-    pub(crate) fn fault_finish(
-        &mut self,
-        fault: &Fault,
-        page: Pfn,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FaultStep {
+    pub(crate) fn fault_finish(&mut self, fault: &Fault, page: Pfn, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         match self.take_page(fault, page, cpu, phys) {
             // Said apart: to move a step costs as much as to map the page.
             FaultStep::Done => {
@@ -89,7 +82,7 @@ impl UsedPages {
     }
 
     #[inline]
-    fn take_page(&mut self, fault: &Fault, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn take_page(&mut self, fault: &Fault, page: Pfn, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let idx = phys.fresh_block(page, fault.need.order());
         match fault.need {
             Need::Deposit
@@ -115,14 +108,14 @@ impl UsedPages {
     }
 
     /// Looks again at a fault, the table of whose slot may have changed.
-    pub(crate) fn resolve_again(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn resolve_again(&mut self, fault: &Fault, phys: &mut PhysMem) -> FaultStep {
         let table = self.spaces.get(fault.space).ok().and_then(|space| space.table.table(fault.vpn));
         let seen = table.map(|table| table.get(fault.vpn));
         self.resolve(fault.task(), fault.vpn, fault.access, Seen { entry: seen, now: None }, fault.local, phys)
     }
 
     /// Gives the slot of `vpn` the page table just allocated; frees the page where none is needed (any more).
-    pub(crate) fn give_table(&mut self, id: SpaceId, vpn: Vpn, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn give_table(&mut self, id: SpaceId, vpn: Vpn, page: Pfn, cpu: usize, phys: &mut PhysMem) {
         let idx = phys.fresh(page);
         match self.spaces.get(id) {
             Ok(space) if matches!(space.table.slot(vpn), Slot::Empty) && space.vmas.find(vpn).is_some() => {
@@ -141,7 +134,7 @@ impl UsedPages {
         addr: VirtAddr,
         access: Access,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> FaultStep {
         let task = task.into();
         match self.map_zeroed(Mapping { space: task.space, vpn: addr.vpn() }, access, cpu, phys) {
@@ -155,19 +148,13 @@ impl UsedPages {
     }
 
     /// Goes on with a fault that needed `page`, with further allocations straight from the fast path.
-    pub(crate) fn fault_go_on(
-        &mut self,
-        fault: &Fault,
-        page: Pfn,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FaultStep {
+    pub(crate) fn fault_go_on(&mut self, fault: &Fault, page: Pfn, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let step = self.fault_finish(fault, page, cpu, phys);
         self.go_on_fast(step, cpu, phys)
     }
 
     #[inline]
-    pub(crate) fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn go_on_fast(&mut self, mut step: FaultStep, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         if let FaultStep::NeedPool(fault) = &step {
             step = self.hugetlb_fault(fault, fault.local, cpu, phys);
         }
@@ -199,7 +186,7 @@ impl UsedPages {
         access: Access,
         seen: Seen,
         local: NodeId,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> FaultStep {
         let Seen { entry: seen, now } = seen;
         phys.work.vma_lookups += 1;
@@ -274,7 +261,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Counts a fault once. An access that waits for a read is repeated, and counted then; a fault that only lacks its page
     /// table may still come to that.
     #[inline]

@@ -7,7 +7,6 @@ use super::{Mapping, Vma};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::swap::SlotId;
-use crate::trace::Tracer;
 use order9_frames::Idx;
 
 impl UsedPages {
@@ -18,7 +17,7 @@ impl UsedPages {
         at: Mapping,
         pte: Pte,
         access: Access,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Answer {
         let slot = pte.slot().expect("the entry names a slot");
         self.swap.note_swap_cache_hit(slot, phys);
@@ -32,7 +31,7 @@ impl UsedPages {
     }
 
     /// Whether the slot that a fault needs is read without its neighbours. What a file of tmpfs names is not, nor by a mapping of it.
-    pub(crate) fn is_read_alone(&self, fault: &Fault, slot: SlotId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_read_alone(&self, fault: &Fault, slot: SlotId, phys: &PhysMem) -> bool {
         fault.seen.slot() == Some(slot) && self.swap.comes_alone(slot, phys)
     }
 

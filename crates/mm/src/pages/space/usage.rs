@@ -11,7 +11,6 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// Fraction bits of a proportional share while it is added up: each page rounds down by less than 1/4096 byte.
 const SHARE_SHIFT: u32 = 12;
@@ -99,14 +98,14 @@ impl UsedPages {
         &self,
         space: &Space,
         vmas: impl IntoIterator<Item = &'a Vma>,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> MappingUse {
         let mut usage = MappingUse::default();
         vmas.into_iter().for_each(|vma| self.add_usage(&mut usage, space, vma, phys));
         usage
     }
 
-    fn add_usage(&self, usage: &mut MappingUse, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) {
+    fn add_usage(&self, usage: &mut MappingUse, space: &Space, vma: &Vma, phys: &PhysMem) {
         for (_, huge) in space.table.huge_slots(vma.range).filter(|(_, huge)| huge.head().is_some()) {
             let mapped = if self.rmap.is_of_file(huge, phys) { &mut usage.shmem_huge } else { &mut usage.anon_huge };
             *mapped += Order::PAGEBLOCK.pages().bytes();
@@ -127,7 +126,7 @@ impl UsedPages {
         usage.swap += self.cache.swapped_behind(space, vma).bytes();
     }
 
-    fn add_page(&self, usage: &mut MappingUse, pte: Pte, idx: Idx, locked: bool, phys: &PhysMem<impl Tracer>) {
+    fn add_page(&self, usage: &mut MappingUse, pte: Pte, idx: Idx, locked: bool, phys: &PhysMem) {
         let mapcount = self.mapcount(phys.frames.pfn(idx), phys);
         let share = Share::of_page(mapcount);
         let dirty = pte.has(PteFlag::Dirty) || phys.frames.word(idx).has(PageFlag::Dirty);
@@ -164,7 +163,7 @@ impl UsedPages {
 impl PageCache {
     /// Whether a mapping of `space` may have a huge page somewhere: `THPeligible`.
     #[must_use]
-    pub(crate) fn has_room_for_huge_page(&self, space: &Space, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn has_room_for_huge_page(&self, space: &Space, vma: &Vma, phys: &PhysMem) -> bool {
         let slot = vma.range.start.slot();
         let first = if slot.start == vma.range.start { slot.start } else { slot.end };
         self.may_have_huge_pages(&space.seen_by_thp(vma), phys) && first.slot().end <= vma.range.end

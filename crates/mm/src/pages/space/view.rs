@@ -19,7 +19,6 @@ use crate::space::Spaces;
 use crate::swap::SlotId;
 use crate::swap::SwapArea;
 use crate::tags::{Tag, Tags};
-use crate::trace::Tracer;
 
 /// Entry that maps a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +61,7 @@ impl Space {
 impl Spaces {
     /// Page or other entry that is mapped at `addr`.
     #[must_use]
-    pub(crate) fn page_at(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem<impl Tracer>) -> PageView {
+    pub(crate) fn page_at(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem) -> PageView {
         let pte = self.get(id).map_or(Pte::NONE, |space| space.table.get(addr.vpn()));
         match (pte.kind(), pte.idx()) {
             (PteKind::Present, Some(idx)) => PageView::Present {
@@ -91,7 +90,7 @@ impl Spaces {
 impl UsedPages {
     /// Number of page table entries that map the page at `pfn`, huge ones included where it is part of a huge page.
     #[must_use]
-    pub fn mapcount(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> u32 {
+    pub fn mapcount(&self, pfn: Pfn, phys: &PhysMem) -> u32 {
         if let Some(idx) = phys.frames.idx(pfn).filter(|&idx| self.rmap.huge_head(idx, phys).is_some()) {
             return self.subpage_mapcount(idx);
         }
@@ -101,12 +100,12 @@ impl UsedPages {
 
     /// Every place where the page that starts at `pfn` is mapped: the walk that migration and reclaim do.
     #[must_use]
-    pub fn mappings(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Vec<(SpaceId, VirtAddr)> {
+    pub fn mappings(&self, pfn: Pfn, phys: &PhysMem) -> Vec<(SpaceId, VirtAddr)> {
         let Some(idx) = phys.frames.idx(pfn) else { return Vec::new() };
         self.mappings_of(idx, phys).iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
     }
 
-    pub(crate) fn mappings_of(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Mappings {
+    pub(crate) fn mappings_of(&self, idx: Idx, phys: &PhysMem) -> Mappings {
         if self.rmap.huge_head(idx, phys).is_some() {
             return Mappings::Several(self.subpage_mappings(idx));
         }
@@ -131,7 +130,7 @@ impl UsedPages {
     /// Content that a program reads at `addr`, by its page table and files; `None` where nothing is mapped, or contents
     /// are not tracked.
     #[must_use]
-    pub fn read_tag(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem<impl Tracer>) -> Option<Tag> {
+    pub fn read_tag(&self, id: SpaceId, addr: VirtAddr, phys: &PhysMem) -> Option<Tag> {
         let space = self.spaces.get(id).ok()?;
         let vma = space.vmas.find(addr.vpn())?;
         let tags = self.tags.as_ref()?;
@@ -148,7 +147,7 @@ impl UsedPages {
     }
 
     /// Content of a page of a file: in memory if it is there, else in swap or on disk.
-    pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64, phys: &PhysMem<impl Tracer>) -> Tag {
+    pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64, phys: &PhysMem) -> Tag {
         let page = self.cache.file(file).ok().and_then(|file| file.page(index));
         let page = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked));
         match (page, self.cache.swapped_at(file, index)) {

@@ -12,7 +12,6 @@ use super::{Mapping, Owner, Space, VmaKind};
 use crate::addr::Vpn;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Outcome of an attempt to give an access a page of zeros at once.
 pub(super) enum Zeroed {
@@ -28,13 +27,7 @@ impl UsedPages {
     /// Maps a page of zeros where an access to `at` by a program on `cpu` needs nothing else. Else the fault is still to be
     /// begun.
     #[inline]
-    pub(super) fn map_zeroed(
-        &mut self,
-        at: Mapping,
-        access: Access,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Zeroed {
+    pub(super) fn map_zeroed(&mut self, at: Mapping, access: Access, cpu: usize, phys: &mut PhysMem) -> Zeroed {
         let Some(locked) = self.is_locked_if_plain(at, access) else { return Zeroed::Other };
         let plain = Request::new(Order::ZERO, Need::Zeroed.gfp());
         let request = Request { node: phys.node_of_cpu(cpu), cpu, ..plain };
@@ -67,7 +60,7 @@ impl UsedPages {
 
     /// Makes a fresh page the anonymous one of a mapping alone.
     #[inline]
-    pub(super) fn own_anon(&mut self, at: Mapping, idx: Idx, locked: bool, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn own_anon(&mut self, at: Mapping, idx: Idx, locked: bool, phys: &mut PhysMem) {
         self.adopt_anon(idx, Owner::Anon(at), locked, phys);
         self.levels.anon += 1;
     }
@@ -76,7 +69,7 @@ impl UsedPages {
 impl Space {
     /// Sets the entry of a slot with a page table to that of an anonymous page that is about to be written.
     #[inline]
-    pub(super) fn map_anon(&mut self, vpn: Vpn, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn map_anon(&mut self, vpn: Vpn, idx: Idx, phys: &mut PhysMem) {
         let entry = Access::Write.mark(Pte::present(idx)).with(PteFlag::Write, true);
         self.table.table_mut(vpn).expect("the slot has a table").set(vpn, entry);
         self.rss.anon_pages += 1;

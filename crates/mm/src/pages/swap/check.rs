@@ -11,11 +11,10 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Slots know their entries, counted by slot in `entries`, and their pages; a slot without either is unused.
-    pub(crate) fn check_swap(&self, entries: &BTreeMap<u32, u32>, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_swap(&self, entries: &BTreeMap<u32, u32>, phys: &PhysMem) -> Verdict {
         let mut used = 0;
         for (at, slot) in self.swap.slots.iter().enumerate() {
             let found = entries.get(&(at as u32)).copied().unwrap_or(0);
@@ -70,7 +69,7 @@ impl UsedPages {
 
     /// A huge page in the swap cache has a cluster, in order; no huge entry maps it, something leads to it, and it does not
     /// wait for its split.
-    fn check_huge_in_swap_cache(&self, head: Idx, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_huge_in_swap_cache(&self, head: Idx, phys: &PhysMem) -> Verdict {
         let pfn = phys.frames.pfn(head);
         let first = self.swap.cached.get(head).map_or(u32::MAX, |slot| slot.0);
         let has = |offset: u32| {

@@ -27,7 +27,6 @@ use crate::phys::PhysMem;
 use crate::policy::NewAnon;
 use crate::space::{Access, Mapping, Owner, Prot, Pte, PteFlag, SpaceId, Vma};
 use crate::tags::Tag;
-use crate::trace::Tracer;
 use crate::workingset::Shadow;
 
 /// Place of a page in swap.
@@ -169,12 +168,12 @@ impl SwapArea {
     }
 
     /// Adds swap space on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
-    pub(crate) fn swapon_solid_state(&mut self, slots: Pages, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn swapon_solid_state(&mut self, slots: Pages, phys: &PhysMem) {
         self.free.add(slots.get(), phys.policy.thp.swap_whole);
     }
 
     /// Adds swap space that is memory, as of zram.
-    pub(crate) fn swapon_in_memory(&mut self, slots: Pages, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn swapon_in_memory(&mut self, slots: Pages, phys: &PhysMem) {
         let start = self.free.capacity() as u32;
         self.swapon_solid_state(slots, phys);
         self.in_memory.push(start..start + slots.get() as u32);
@@ -187,7 +186,7 @@ impl SwapArea {
 
     /// Whether the page of a slot comes back by itself, without readahead: the slot is in memory, and one entry of a space names it
     /// (`SWP_SYNCHRONOUS_IO`; LKML: "mm, swap: skip swapcache for swapin of synchronous device", 2017).
-    pub(crate) fn comes_alone(&self, id: SlotId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn comes_alone(&self, id: SlotId, phys: &PhysMem) -> bool {
         phys.policy.reclaim.swap_in_alone && self.entries(id) == 1 && self.is_in_memory(id)
     }
 
@@ -210,7 +209,7 @@ impl SwapArea {
     }
 
     /// Gives an anonymous or tmpfs page a slot, unless it has one; says whether it has one now.
-    pub(crate) fn add_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn add_to_swap(&mut self, idx: Idx, phys: &mut PhysMem) -> bool {
         let word = phys.frames.word(idx);
         if word.has(PageFlag::SwapCache) {
             return true;
@@ -223,7 +222,7 @@ impl SwapArea {
     }
 
     /// Takes a page, with all its base pages, out of the swap cache.
-    pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn remove_from_swap_cache(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         for offset in 0..word.frames() as u32 {
             let slot = self.cached.remove(idx.plus(offset));
@@ -238,14 +237,14 @@ impl SwapArea {
 
     /// A page may be written from now on: what its slot holds grows old, and is given up where slots are scarce. The slots of a
     /// huge page stay together.
-    pub(crate) fn wrote_swap_page(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn wrote_swap_page(&mut self, idx: Idx, phys: &mut PhysMem) {
         if self.is_half_used() {
             self.give_up_slot(idx, phys);
         }
     }
 
     /// Takes the slot of a base page away, if it has one that it is not being written to.
-    fn give_up_slot(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    fn give_up_slot(&mut self, idx: Idx, phys: &mut PhysMem) {
         let word = phys.frames.word(idx);
         if !word.is_compound() && word.has(PageFlag::SwapCache) && !word.has(PageFlag::Writeback) {
             self.remove_from_swap_cache(idx, phys);
@@ -255,7 +254,7 @@ impl SwapArea {
 
 impl UsedPages {
     /// Replaces every entry that maps a page in the swap cache by its slot.
-    pub(crate) fn unmap_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn unmap_to_swap(&mut self, idx: Idx, phys: &mut PhysMem) {
         let slot = self.swap.of(idx);
         let mappings = self.mappings_of(idx, phys);
         for &at in &*mappings {
@@ -280,7 +279,7 @@ impl UsedPages {
     }
 
     /// Starts the write of a dirty page in the swap cache.
-    pub(crate) fn start_swap_write(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> SwapWrite {
+    pub(crate) fn start_swap_write(&mut self, idx: Idx, phys: &mut PhysMem) -> SwapWrite {
         let (slot, word) = (self.swap.of(idx), phys.frames.word(idx));
         phys.frames.set(idx, word.with(PageFlag::Dirty, false).with(PageFlag::Reclaim, true));
         self.cache.set_writeback(idx, phys);
@@ -298,7 +297,7 @@ impl UsedPages {
 
     /// Writes a dirty page in the swap cache, which reclaim has isolated. Says whether the write has ended, as it has where the slot is memory:
     /// reclaim frees the page in the same pass then.
-    pub(crate) fn write_to_slot(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) -> (SwapWrite, bool) {
+    pub(crate) fn write_to_slot(&mut self, idx: Idx, phys: &mut PhysMem) -> (SwapWrite, bool) {
         let write = self.start_swap_write(idx, phys);
         let has_ended = self.swap.is_in_memory(write.slot);
         if has_ended {
@@ -308,7 +307,7 @@ impl UsedPages {
     }
 
     /// Ends a write: the page is the oldest of its list now, if reclaim still waits for it.
-    pub(crate) fn swap_written(&mut self, write: SwapWrite, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn swap_written(&mut self, write: SwapWrite, cpu: usize, phys: &mut PhysMem) {
         if self.swap.is_in_memory(write.slot) {
             return; // It ended as it began.
         }
@@ -322,7 +321,7 @@ impl UsedPages {
 
     /// Takes a page that reclaim evicts out of the swap cache. Where anonymous pages start inactive, its slot remembers it:
     /// what comes back has to be told from what is new.
-    pub(crate) fn evict_to_swap(&mut self, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn evict_to_swap(&mut self, idx: Idx, phys: &mut PhysMem) {
         if phys.policy.reclaim.new_anon == NewAnon::Inactive {
             let shadow = self.lru.workingset_eviction(idx, phys);
             for offset in 0..phys.frames.word(idx).frames() as u32 {
@@ -334,14 +333,14 @@ impl UsedPages {
     }
 
     /// The last mapping of a page in the swap cache is gone.
-    pub(crate) fn leave_in_swap_cache(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn leave_in_swap_cache(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         self.rmap.set(idx, Owner::SwapCache);
         self.drop_if_useless(idx, cpu, phys);
     }
 
     /// Frees a page in the swap cache that neither mappings nor entries lead to, unless it is being written. One that a file
     /// has again is the file's alone.
-    pub(crate) fn drop_if_useless(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn drop_if_useless(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         if let Some(head) = self.rmap.huge_head(idx, phys) {
             return self.drop_huge_if_useless(head, cpu, phys);
         }
@@ -360,7 +359,7 @@ impl UsedPages {
     }
 
     /// An entry of a space or file that names a slot is gone.
-    pub(crate) fn drop_swap_entry(&mut self, slot: SlotId, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn drop_swap_entry(&mut self, slot: SlotId, cpu: usize, phys: &mut PhysMem) {
         self.swap.slot(slot).entries -= 1;
         match self.swap.page(slot) {
             Some(idx) => self.drop_if_useless(idx, cpu, phys),
@@ -376,7 +375,7 @@ impl UsedPages {
 
     /// Whether nothing but its one mapping leads to a page, so that it may be written in place. `entry` is an entry that is
     /// about to map it.
-    pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_exclusive(&self, idx: Idx, entry: bool, phys: &PhysMem) -> bool {
         let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
         if let Some(head) = self.rmap.huge_head(idx, phys) {
             return match phys.frames.word(head).has(PageFlag::SwapCache) {
@@ -400,7 +399,7 @@ impl UsedPages {
         vma: &Vma,
         access: Access,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Pte {
         let idx = self.swap.page(slot).expect("the page is in memory");
         let writable = access == Access::Write;
@@ -430,13 +429,13 @@ impl UsedPages {
     }
 
     /// Takes the fresh page `idx`, into which `slot` was read for a fault, into the swap cache.
-    pub(crate) fn finish_swap_in(&mut self, slot: SlotId, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn finish_swap_in(&mut self, slot: SlotId, idx: Idx, phys: &mut PhysMem) {
         self.fill_from_slot(slot, idx, phys);
         phys.counters.pgmajfault += 1;
     }
 
     /// Takes the fresh page `idx`, into which `slot` was read, into the swap cache.
-    fn fill_from_slot(&mut self, slot: SlotId, idx: Idx, phys: &mut PhysMem<impl Tracer>) {
+    fn fill_from_slot(&mut self, slot: SlotId, idx: Idx, phys: &mut PhysMem) {
         self.adopt_anon(idx, Owner::SwapCache, false, phys);
         let word = phys.frames.word(idx).with(PageFlag::SwapCache, true);
         phys.frames.set(idx, word);

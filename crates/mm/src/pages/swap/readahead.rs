@@ -13,7 +13,6 @@ use super::SlotId;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::swap::SwapArea;
-use crate::trace::Tracer;
 
 /// Slots read at once beside the last slot that was read.
 const BESIDE_A_MISS: u64 = 2;
@@ -60,7 +59,7 @@ impl Window {
 impl SwapArea {
     /// The slots to read together with `slot`, which a fault needs, in their order. For each the caller allocates a page, if
     /// it has one to spare, and hands it to `UsedPages::finish_readahead` when it is read.
-    pub fn swap_readahead(&mut self, slot: SlotId, phys: &PhysMem<impl Tracer>) -> Vec<SlotId> {
+    pub fn swap_readahead(&mut self, slot: SlotId, phys: &PhysMem) -> Vec<SlotId> {
         let window = self.window.next(slot, 1 << phys.settings.page_cluster);
         let first = u64::from(slot.0) / window * window;
         let end = (first + window).min(self.slots.len() as u64);
@@ -72,7 +71,7 @@ impl SwapArea {
     }
 
     /// A fault has found the page of a slot in memory.
-    pub(crate) fn note_swap_cache_hit(&mut self, slot: SlotId, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn note_swap_cache_hit(&mut self, slot: SlotId, phys: &mut PhysMem) {
         if core::mem::take(&mut self.slot(slot).ahead) {
             self.window.hits += 1;
             phys.counters.swap_ra_hit += 1;
@@ -86,7 +85,7 @@ impl UsedPages {
     ///
     /// # Panics
     /// If `page` is not a single page that was just allocated.
-    pub fn finish_readahead(&mut self, slot: SlotId, page: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub fn finish_readahead(&mut self, slot: SlotId, page: Pfn, cpu: usize, phys: &mut PhysMem) {
         let idx = phys.fresh(page);
         let at = self.swap.slot(slot);
         if at.entries == 0 || at.cache.is_some() {

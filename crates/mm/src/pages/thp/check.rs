@@ -15,7 +15,6 @@ use crate::space::Rmap;
 use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, SpaceId, TASK_END, Vma, VmaKind, Vpn, VpnRange};
 use crate::tags::Tag;
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 /// Sums over page tables and frames.
 #[derive(Default)]
@@ -32,7 +31,7 @@ struct Seen {
 
 impl UsedPages {
     /// Checks every law of huge pages. Levels and counts of spaces, of which they are part, are checked with those.
-    pub(crate) fn check_thp(&self, phys: &PhysMem<impl Tracer>) -> Verdict {
+    pub(crate) fn check_thp(&self, phys: &PhysMem) -> Verdict {
         let turn = self.huge.khugepaged.last_node;
         require(
             turn.is_none_or(|node| node.index() < phys.frames.nodes().len()),
@@ -79,14 +78,7 @@ impl UsedPages {
         self.check_huge_zero(&seen, phys)
     }
 
-    fn check_huge_entry(
-        &self,
-        at: Mapping,
-        huge: Huge,
-        vma: &Vma,
-        seen: &mut Seen,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Verdict {
+    fn check_huge_entry(&self, at: Mapping, huge: Huge, vma: &Vma, seen: &mut Seen, phys: &PhysMem) -> Verdict {
         let of_file = self.rmap.is_of_file(huge, phys);
         let table = huge.deposit.map(|deposit| self.rmap.owner(deposit));
         let kept = if of_file { table.is_none() } else { table == Some(Owner::PageTable(at)) };
@@ -127,7 +119,7 @@ impl UsedPages {
         Ok(())
     }
 
-    fn check_huge_file_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_huge_file_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem) -> Verdict {
         let Owner::File { file, index: base } = self.rmap.owner(head) else { unreachable!("it is of a file") };
         let pfn = phys.frames.pfn(head);
         phys.check_huge_frames(head)?;
@@ -148,7 +140,7 @@ impl UsedPages {
         require(page.queued.is_none(), "pages of files do not wait for their split", || format!("{pfn:?}"))
     }
 
-    fn check_huge_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_huge_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem) -> Verdict {
         let (pfn, page) = (phys.frames.pfn(head), self.huge.page(head));
         phys.check_huge_frames(head)?;
         let named = &page.pmds;
@@ -182,7 +174,7 @@ impl UsedPages {
         Ok(())
     }
 
-    fn check_huge_zero(&self, seen: &Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_huge_zero(&self, seen: &Seen, phys: &PhysMem) -> Verdict {
         let huge = &self.huge;
         require(seen.zero_users == huge.zero_users, "the huge page of zeros counts who holds it", || {
             format!("{} hold it, {} counted", seen.zero_users, huge.zero_users)
@@ -230,12 +222,7 @@ impl Rmap {
 
 impl HugeMemory {
     /// Compares what a huge page counts with the mappings of each base page by single entries; returns their sum.
-    fn check_mappings(
-        &self,
-        head: Idx,
-        of_each: impl Iterator<Item = u32>,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<u32, Violation> {
+    fn check_mappings(&self, head: Idx, of_each: impl Iterator<Item = u32>, phys: &PhysMem) -> Result<u32, Violation> {
         let (pfn, page) = (phys.frames.pfn(head), self.page(head));
         let (mapped, ptes) = of_each.fold((0, 0), |(mapped, ptes), n| (mapped + u32::from(n > 0), ptes + n));
         require(
@@ -246,7 +233,7 @@ impl HugeMemory {
         Ok(ptes)
     }
 
-    fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_queued(&self, head: Idx, page: &HugePage, seen: &mut Seen, phys: &PhysMem) -> Verdict {
         let node = phys.frames.zones()[phys.frames.blocks()[head.block()].zone.index()].node();
         let queue = self.queues.get(node.index());
         let ticket = page.queued.map(core::num::NonZeroU64::get);
@@ -268,7 +255,7 @@ impl HugeMemory {
         })
     }
 
-    fn check_named(&self, head: Idx, seen: &mut Seen, phys: &PhysMem<impl Tracer>) -> Verdict {
+    fn check_named(&self, head: Idx, seen: &mut Seen, phys: &PhysMem) -> Verdict {
         let mut entries = seen.pmds.remove(&head.0).unwrap_or_default();
         let mut named = self.page(head).pmds.clone();
         entries.sort_unstable();
@@ -279,7 +266,7 @@ impl HugeMemory {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     fn check_huge_frames(&self, head: Idx) -> Verdict {
         let (pfn, word) = (self.frames.pfn(head), self.frames.word(head));
         let live = word.is_allocated() && word.order() == Order::PAGEBLOCK && word.has(Flag::Owned);

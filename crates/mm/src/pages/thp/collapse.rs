@@ -24,7 +24,6 @@ use crate::space::{
     Errno, Huge, HugeAdvice, Mapping, Prot, Pte, PteFlag, Space, SpaceId, VirtAddr, Vma, VmaKind, Vpn, VpnRange, Zap,
 };
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 /// A slot that may be collapsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +154,7 @@ impl UsedPages {
         id: SpaceId,
         addr: VirtAddr,
         length: Bytes,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<CollapseRange, Errno> {
         let space = self.spaces.get(id)?;
         if !phys.policy.thp.madvise_collapse {
@@ -186,7 +185,7 @@ impl UsedPages {
         &mut self,
         id: SpaceId,
         addr: VirtAddr,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<Option<Collapse>, CollapseFailure> {
         self.collapse_scan_by(id, addr.vpn(), Collapser::Madvise, phys)
     }
@@ -196,7 +195,7 @@ impl UsedPages {
         id: SpaceId,
         vpn: Vpn,
         by: Collapser,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<Option<Collapse>, CollapseFailure> {
         let space = self.spaces.get(id).map_err(|_| CollapseFailure::VmaCheck)?;
         let slot = vpn.slot();
@@ -233,7 +232,7 @@ impl UsedPages {
     /// The first page of a slot that has to be read back from swap, by a read access. `None` also where that is not worth
     /// it, which [`Mm::collapse_finish`](crate::Mm::collapse_finish) then says.
     #[must_use]
-    pub fn collapse_swapped(&self, collapse: &Collapse, phys: &PhysMem<impl Tracer>) -> Option<VirtAddr> {
+    pub fn collapse_swapped(&self, collapse: &Collapse, phys: &PhysMem) -> Option<VirtAddr> {
         if let Some((file, base)) = collapse.file {
             let (index, _) = self.cache.file(file).ok()?.first_swapped(base, base + u64::from(NR))?;
             return Some((collapse.slot + Pages::new(index - base)).addr());
@@ -252,7 +251,7 @@ impl UsedPages {
         collapse: &Collapse,
         page: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), CollapseFailure> {
         let done = match collapse.file {
             Some(place) => self.collapse_file_finish(collapse, place, page, cpu, phys),
@@ -267,7 +266,7 @@ impl UsedPages {
         collapse: &Collapse,
         page: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), CollapseFailure> {
         let (head, slot) = (phys.fresh_block(page, Order::PAGEBLOCK), collapse.slot.slot());
         self.trace_swapin(collapse, phys);
@@ -303,7 +302,7 @@ impl UsedPages {
     }
 
     /// Takes the content of a page into the huge page of a collapse. The caller unmaps and frees the page.
-    pub(super) fn collapse_page(&mut self, source: Idx, target: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn collapse_page(&mut self, source: Idx, target: Idx, phys: &mut PhysMem) {
         match phys.frames.word(source).is_compound() {
             true => phys.work.parts_collapsed += 1,
             false => phys.work.pages_collapsed += 1,
@@ -313,7 +312,7 @@ impl UsedPages {
     }
 
     /// Looks at a slot again, with the huge page in hand.
-    fn collapse_again(&self, collapse: &Collapse, phys: &PhysMem<impl Tracer>) -> Result<Plan, CollapseFailure> {
+    fn collapse_again(&self, collapse: &Collapse, phys: &PhysMem) -> Result<Plan, CollapseFailure> {
         if phys.lacks_use(collapse) {
             return Err(CollapseFailure::LackReferencedPage);
         }
@@ -329,7 +328,7 @@ impl UsedPages {
         id: SpaceId,
         slot: VpnRange,
         by: Collapser,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Result<Plan, CollapseFailure> {
         let space = self.spaces.get(id).map_err(|_| CollapseFailure::VmaCheck)?;
         let vma = self.cache.fills(space, slot, phys)?;
@@ -358,12 +357,7 @@ impl UsedPages {
 
 impl HugeMemory {
     /// Request for a huge page, with the nodes to ask: one that holds most of the pages, or any of those that do.
-    pub(super) fn where_to_collapse(
-        &mut self,
-        pages: &[Option<Idx>],
-        by: Collapser,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Request {
+    pub(super) fn where_to_collapse(&mut self, pages: &[Option<Idx>], by: Collapser, phys: &PhysMem) -> Request {
         let gfp = match by {
             Collapser::Madvise => Gfp::GFP_TRANSHUGE,
             Collapser::Khugepaged => khugepaged_gfp(phys.settings.thp.khugepaged.defrag, &phys.policy.thp),
@@ -385,19 +379,19 @@ impl HugeMemory {
 }
 
 impl PageCache {
-    fn may_collapse(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+    fn may_collapse(&self, vma: &Vma, phys: &PhysMem) -> bool {
         vma.advice != HugeAdvice::NoHuge && (vma.kind == VmaKind::Anon || self.is_congruent_shmem(vma, phys))
     }
 
     /// The mapping, if it fills the slot and may have huge pages.
-    fn fills(&self, space: &Space, slot: VpnRange, phys: &PhysMem<impl Tracer>) -> Result<Vma, CollapseFailure> {
+    fn fills(&self, space: &Space, slot: VpnRange, phys: &PhysMem) -> Result<Vma, CollapseFailure> {
         let vma = space.vmas.find(slot.start).map(|vma| space.seen_by_thp(vma));
         let fills = |vma: &Vma| self.may_collapse(vma, phys) && slot.intersect(vma.range) == slot;
         vma.filter(fills).ok_or(CollapseFailure::VmaCheck)
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Counts the allocation for a collapse, which is over where there was no huge page.
     pub fn collapse_allocated(&mut self, collapse: &Collapse, had: bool) {
         self.counters.thp_collapse_alloc += u64::from(had);

@@ -18,13 +18,12 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{NO_CPU, SpaceId, Vma, VpnRange, Zap};
-use crate::trace::Tracer;
 
 const HUGE: u64 = NR as u64;
 
 impl PageCache {
     /// Whether what a mapping shows may be collapsed as pages of tmpfs, as far as advice does not matter.
-    pub(super) fn is_congruent_shmem(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(super) fn is_congruent_shmem(&self, vma: &Vma, phys: &PhysMem) -> bool {
         let on_tmpfs = vma.kind.file().is_some_and(|file| !self.files.is_on_disk(file));
         on_tmpfs && phys.policy.thp.shmem && vma.offset % HUGE == vma.range.start.get() % HUGE
     }
@@ -37,7 +36,7 @@ impl UsedPages {
         file: FileId,
         base: u64,
         by: Collapser,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> Result<Vec<Option<Idx>>, CollapseFailure> {
         let of = self.cache.file(file).map_err(|_| CollapseFailure::VmaCheck)?;
         let pages: Vec<Option<Idx>> = (base..base + HUGE).map(|index| of.page(index)).collect();
@@ -69,7 +68,7 @@ impl UsedPages {
         slot: VpnRange,
         file: FileId,
         base: u64,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> bool {
         let head = self
             .cache
@@ -92,7 +91,7 @@ impl UsedPages {
         (file, base): (FileId, u64),
         page: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), CollapseFailure> {
         let head = phys.fresh_block(page, Order::PAGEBLOCK);
         let in_swap = self.cache.file(file).is_ok_and(|file| file.first_swapped(base, base + HUGE).is_some());
@@ -132,7 +131,7 @@ impl UsedPages {
     }
 
     /// Takes away the empty page tables of slots that could show the huge page at `base` of a file.
-    fn retract_tables(&mut self, file: FileId, base: u64, phys: &mut PhysMem<impl Tracer>) {
+    fn retract_tables(&mut self, file: FileId, base: u64, phys: &mut PhysMem) {
         let mut last = None;
         while let Some(at) = self.cache.file_mut(file).next_mapping(last) {
             last = Some(at);
@@ -144,7 +143,7 @@ impl UsedPages {
         }
     }
 
-    fn retract_table(&mut self, id: SpaceId, slot: VpnRange, phys: &mut PhysMem<impl Tracer>) {
+    fn retract_table(&mut self, id: SpaceId, slot: VpnRange, phys: &mut PhysMem) {
         if self.spaces.living(id).table.table(slot.start).is_some_and(|table| table.used == 0) {
             let frame = self.spaces.living(id).table.remove(slot.start).expect("the slot has a table");
             self.free_page_table(id, frame, NO_CPU, phys);

@@ -18,9 +18,8 @@ use crate::space::{
     Access, Errno, Fault, FaultStep, Huge, HugeAdvice, Mapping, Need, Owner, Prot, Pte, PteFlag, SpaceId, Vma, VmaKind,
     Vpn,
 };
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether faults in a mapping may get anonymous huge pages, as far as single slots do not matter.
     #[must_use]
     pub fn is_thp_eligible(&self, vma: &Vma) -> bool {
@@ -57,7 +56,7 @@ impl Spaces {
     }
 
     /// Goes on with the fault for the pages of its slot from `vpn` on, each of which gets a copy of its own.
-    pub(crate) fn copy_slot_from(&self, fault: &Fault, vpn: Vpn, phys: &PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn copy_slot_from(&self, fault: &Fault, vpn: Vpn, phys: &PhysMem) -> FaultStep {
         for vpn in fault.vpn.slot().iter().filter(|&at| at >= vpn) {
             let seen = self.get(fault.space).map_or(Pte::NONE, |space| space.table.get(vpn));
             let Some(source) = seen.idx().filter(|_| !seen.has(PteFlag::Write)) else { continue };
@@ -84,7 +83,7 @@ impl PageCache {
     /// Whether a mapping may have huge pages, of its own or of its file: `THPeligible`, as far as single slots do not matter,
     /// and what khugepaged asks.
     #[must_use]
-    pub fn may_have_huge_pages(&self, vma: &Vma, phys: &PhysMem<impl Tracer>) -> bool {
+    pub fn may_have_huge_pages(&self, vma: &Vma, phys: &PhysMem) -> bool {
         phys.is_thp_eligible(vma) || self.is_shmem_eligible(vma, phys)
     }
 }
@@ -92,7 +91,7 @@ impl PageCache {
 impl UsedPages {
     /// A fault in a slot that has no table: with a huge page if it may have one, else `fault`, which asks for a table.
     #[cold]
-    pub(crate) fn resolve_slot(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn resolve_slot(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem) -> FaultStep {
         let slot = fault.vpn.slot();
         if let VmaKind::Hugetlb { .. } = vma.kind {
             return self.resolve_hugetlb(fault, vma, phys);
@@ -128,7 +127,7 @@ impl UsedPages {
     }
 
     /// Asks for a huge page where the policy looks first; `need` says what for.
-    fn ask_huge(&mut self, fault: Fault, need: Need, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn ask_huge(&mut self, fault: Fault, need: Need, vma: &Vma, phys: &mut PhysMem) -> FaultStep {
         let advised = vma.advice == HugeAdvice::Huge;
         let rights = fault_gfp(phys.settings.thp.defrag, advised, &phys.policy.thp);
         // A slot of zeros, or of another's page, is mapped already: a base page would not do.
@@ -147,7 +146,7 @@ impl UsedPages {
         page: PageOf<'_>,
         local: NodeId,
         rights: Gfp,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> HugeAsk {
         let (placement, takes_base) = (phys.policy.thp.placement, false);
         let PlacedHuge { home, allowed, uses, in_order, by_proximity: advised } =
@@ -156,12 +155,7 @@ impl UsedPages {
     }
 
     /// Asks for the page of the attempt that a search has come to, or makes do without.
-    pub(crate) fn attempt(
-        &mut self,
-        fault: &Fault,
-        search: Option<HugeSearch>,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FaultStep {
+    pub(crate) fn attempt(&mut self, fault: &Fault, search: Option<HugeSearch>, phys: &mut PhysMem) -> FaultStep {
         let need = match (&search, fault.need) {
             (None, _) => return self.resolve_refused(&Fault { search: None, ..*fault }, phys),
             (Some(search), _) if search.is_for_base() => Need::BaseFirst,
@@ -172,7 +166,7 @@ impl UsedPages {
     }
 
     /// An access to a slot with a huge mapping that this does not allow, though the mapping of memory does.
-    fn resolve_huge(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn resolve_huge(&mut self, fault: Fault, vma: &Vma, phys: &mut PhysMem) -> FaultStep {
         let entry = fault.seen;
         if entry.has(PteFlag::Hinting) {
             return FaultStep::NumaHint;
@@ -198,7 +192,7 @@ impl UsedPages {
         }
     }
 
-    fn map_huge_write(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn map_huge_write(&mut self, fault: &Fault, entry: Pte, phys: &mut PhysMem) -> FaultStep {
         let huge = self.spaces.living(fault.space).table.huge_mut(fault.vpn).expect("the slot has a huge mapping");
         huge.pte = entry;
         phys.work.ptes_set += 1;
@@ -207,13 +201,13 @@ impl UsedPages {
     }
 
     /// Makes single mappings of the huge one, and goes on with the page of the fault.
-    fn split_and_resolve(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn split_and_resolve(&mut self, fault: &Fault, phys: &mut PhysMem) -> FaultStep {
         self.split_pmd(fault.space, fault.vpn, phys);
         self.resolve_again(fault, phys)
     }
 
     /// There is no huge page: counts that, and goes on with base pages. `source` is the shared page that was to be copied.
-    fn refuse_huge(&mut self, fault: &Fault, source: Option<Idx>, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn refuse_huge(&mut self, fault: &Fault, source: Option<Idx>, phys: &mut PhysMem) -> FaultStep {
         phys.counters.thp_fault_fallback += 1;
         if source.is_none() {
             return self.split_and_resolve(fault, phys);
@@ -225,13 +219,13 @@ impl UsedPages {
 
     /// Says that a page could not be had which a fault had asked for and can do without: it makes its next attempt if it has
     /// one, else it goes on with base pages. Both are allocated straight from the fast path as far as that goes.
-    pub(crate) fn fault_refused(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn fault_refused(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let step = self.refuse(fault, cpu, phys);
         self.go_on_fast(step, cpu, phys)
     }
 
     /// Refuses a huge page to a fault without any allocation.
-    pub(crate) fn refuse(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    pub(crate) fn refuse(&mut self, fault: &Fault, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let mut step = match (fault.need, &fault.search) {
             (Need::Surplus, _) => {
                 self.hugetlb_give_surplus(None, phys);
@@ -251,7 +245,7 @@ impl UsedPages {
         step
     }
 
-    fn resolve_refused(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn resolve_refused(&mut self, fault: &Fault, phys: &mut PhysMem) -> FaultStep {
         if let Need::HugeFilePage(file, index) = fault.need {
             return phys.refuse_huge_file_page(fault, file, index);
         }
@@ -284,7 +278,7 @@ impl UsedPages {
     }
 
     /// Maps a fresh base page in a slot that has nothing yet, unless something has changed since it was asked for.
-    fn map_base_first(&mut self, fault: &Fault, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn map_base_first(&mut self, fault: &Fault, idx: Idx, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let is_as_seen = self.is_empty_as_seen(fault);
         if !is_as_seen || !self.install_spare_table(fault) {
             phys.free_fresh(idx, cpu);
@@ -296,13 +290,7 @@ impl UsedPages {
     }
 
     /// Takes what a fault in a slot needed: the page that its table will lie in, or a huge page.
-    pub(crate) fn finish_huge(
-        &mut self,
-        fault: &Fault,
-        idx: Idx,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> FaultStep {
+    pub(crate) fn finish_huge(&mut self, fault: &Fault, idx: Idx, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         match fault.need {
             Need::Deposit => self.keep_spare_table(fault.space, fault.vpn, idx, cpu, phys),
             Need::HugeZero => self.take_huge_zero(idx, cpu, phys),
@@ -334,7 +322,7 @@ impl UsedPages {
     }
 
     /// Keeps a page table for the next slot of the space that needs one.
-    fn keep_spare_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn keep_spare_table(&mut self, id: SpaceId, vpn: Vpn, idx: Idx, cpu: usize, phys: &mut PhysMem) {
         match self.spaces.get(id) {
             Ok(space) if space.spare_table.is_none() => {
                 self.count_page_table(id, vpn, idx, phys);
@@ -344,14 +332,14 @@ impl UsedPages {
         }
     }
 
-    fn map_huge_zero(&mut self, fault: &Fault, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn map_huge_zero(&mut self, fault: &Fault, phys: &mut PhysMem) -> FaultStep {
         self.hold_huge_zero(fault.space, phys);
         self.install_huge(fault, Pte::ZERO, phys);
         FaultStep::Done
     }
 
     /// Gives the empty slot of the fault an entry, and the spare page table for its split.
-    fn install_huge(&mut self, fault: &Fault, pte: Pte, phys: &mut PhysMem<impl Tracer>) {
+    fn install_huge(&mut self, fault: &Fault, pte: Pte, phys: &mut PhysMem) {
         let at = Mapping { space: fault.space, vpn: fault.vpn.slot().start };
         let space = self.spaces.living(at.space);
         let deposit = space.spare_table.take().expect("a page table was allocated for the slot");
@@ -361,7 +349,7 @@ impl UsedPages {
     }
 
     /// Maps a fresh huge page, unless something has changed since it was asked for.
-    fn map_fresh_huge(&mut self, fault: &Fault, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> FaultStep {
+    fn map_fresh_huge(&mut self, fault: &Fault, head: Idx, cpu: usize, phys: &mut PhysMem) -> FaultStep {
         let slot = fault.vpn.slot();
         let vma = self.spaces.get(fault.space).ok().filter(|space| {
             let now = space.table.huge(fault.vpn).map_or(Pte::NONE, |huge| huge.pte);
@@ -404,7 +392,7 @@ impl UsedPages {
         FaultStep::Done
     }
 
-    fn copy_huge(&mut self, from: Idx, to: Idx, phys: &mut PhysMem<impl Tracer>) {
+    fn copy_huge(&mut self, from: Idx, to: Idx, phys: &mut PhysMem) {
         (0..NR).for_each(|offset| self.copy_page(from.plus(offset), to.plus(offset), phys));
     }
 }

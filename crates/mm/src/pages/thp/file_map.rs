@@ -13,7 +13,6 @@ use crate::phys::PhysMem;
 use crate::space::Rmap;
 use crate::space::{Access, Huge, Mapping, Owner, Prot, Pte, PteFlag, Rss, SpaceId, Vma, VpnRange};
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 /// Pages that a huge mapping of shared memory adds to a space.
 pub(super) const SHMEM_RSS: Rss = Rss { anon_pages: 0, shmem_pages: NR as u64, file_pages: 0 };
@@ -21,7 +20,7 @@ pub(super) const SHMEM_RSS: Rss = Rss { anon_pages: 0, shmem_pages: NR as u64, f
 impl Rmap {
     /// The first frame of the huge page of a file that `idx` is part of.
     #[inline]
-    pub(crate) fn file_huge_head(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
+    pub(crate) fn file_huge_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
         let head = head_of(idx);
         let of_file = phys.frames.word(idx).is_compound() && matches!(self.owner(head), Owner::File { .. });
         // A single page of a file can begin a pageblock in which smaller blocks follow.
@@ -29,13 +28,13 @@ impl Rmap {
     }
 
     /// Whether a huge mapping shows a page of a file.
-    pub(crate) fn is_of_file(&self, huge: Huge, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_of_file(&self, huge: Huge, phys: &PhysMem) -> bool {
         huge.head().is_some_and(|head| self.file_huge_head(head, phys).is_some())
     }
 
     /// Mapped pages of files on the node of a page: the node's `nr_mapped`.
     #[inline]
-    pub(crate) fn mapped_of(&mut self, idx: Idx, phys: &PhysMem<impl Tracer>) -> &mut u64 {
+    pub(crate) fn mapped_of(&mut self, idx: Idx, phys: &PhysMem) -> &mut u64 {
         let node = phys.node_of(idx);
         &mut self.mapped[node.index()]
     }
@@ -44,13 +43,13 @@ impl Rmap {
 impl UsedPages {
     /// Huge mappings that show a page of a file.
     #[inline]
-    pub(crate) fn file_pmds(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> u32 {
+    pub(crate) fn file_pmds(&self, idx: Idx, phys: &PhysMem) -> u32 {
         self.rmap.file_huge_head(idx, phys).map_or(0, |head| self.huge.page(head).pmds.len() as u32)
     }
 
     /// A page of a file has a single mapping more, or one less.
     #[inline]
-    pub(crate) fn count_file_mapping(&mut self, idx: Idx, change: fn(u32, u32) -> u32, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn count_file_mapping(&mut self, idx: Idx, change: fn(u32, u32) -> u32, phys: &PhysMem) {
         let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
         let now = self.cache.file_mut(file).count_mapping(index, change);
         // Of none there is one now, or of one there is none.
@@ -77,7 +76,7 @@ impl UsedPages {
         slot: VpnRange,
         head: Idx,
         access: Access,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private();
         let pte = access.mark(Pte::present(head)).with(PteFlag::Write, writable);
@@ -107,7 +106,7 @@ impl HugeMemory {
     }
 
     /// Makes room for the mappings of a huge page that a file is about to have.
-    pub(crate) fn adopt_huge_file_page(&mut self, head: Idx, phys: &PhysMem<impl Tracer>) {
+    pub(crate) fn adopt_huge_file_page(&mut self, head: Idx, phys: &PhysMem) {
         self.make_room_for_huge(phys);
         let page = self.page(head);
         debug_assert!(page.pmds.is_empty() && page.ptes == 0, "nobody maps a fresh huge page");

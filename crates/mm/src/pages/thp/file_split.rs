@@ -7,12 +7,11 @@ use super::subpages;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Splits the huge page of a file, of which nobody but its mappings knows: all of these go, and what lies beyond the end
     /// of the file is freed on behalf of `cpu`.
-    pub(super) fn split_file_page(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn split_file_page(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
         let Owner::File { file, index: base } = self.rmap.owner(head) else { unreachable!("it is of a file") };
         self.split_entries(head, phys);
         if self.huge.page(head).ptes > 0 {

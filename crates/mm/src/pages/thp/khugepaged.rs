@@ -18,7 +18,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Space, SpaceId, TASK_END, Vma, Vpn, VpnRange};
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 /// Whom khugepaged visits, and how far it is.
 #[derive(Clone, Default)]
@@ -96,7 +95,7 @@ impl Khugepaged {
 
 impl HugeMemory {
     /// Registers a space of which a mapping may have huge pages. khugepaged is woken for the first one.
-    pub(crate) fn khugepaged_register(&mut self, space: SpaceId, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn khugepaged_register(&mut self, space: SpaceId, phys: &mut PhysMem) {
         let khugepaged = &mut self.khugepaged;
         if !khugepaged.is_registered(space) {
             phys.daemons.wakeups.khugepaged |= khugepaged.spaces.is_empty();
@@ -123,7 +122,7 @@ impl HugeMemory {
 
     /// The space to visit next, of which its lock is to be tried: where it is busy, [`Mm::khugepaged_pass_by`]. `None` ends
     /// the pass: it has looked at enough, been through all spaces, or huge pages are off.
-    pub(crate) fn khugepaged_next(&mut self, phys: &mut PhysMem<impl Tracer>) -> Option<SpaceId> {
+    pub(crate) fn khugepaged_next(&mut self, phys: &mut PhysMem) -> Option<SpaceId> {
         if self.khugepaged_is_over(phys) {
             return None;
         }
@@ -148,11 +147,7 @@ impl HugeMemory {
 
     /// Takes note of what became of a slot that was to be collapsed. A pause is to be slept before the pass goes on: the
     /// first time that there is no huge page. The second time ends the pass.
-    pub(crate) fn khugepaged_done(
-        &mut self,
-        end: Result<(), CollapseFailure>,
-        phys: &PhysMem<impl Tracer>,
-    ) -> KhugepagedPause {
+    pub(crate) fn khugepaged_done(&mut self, end: Result<(), CollapseFailure>, phys: &PhysMem) -> KhugepagedPause {
         let has_budget = !self.khugepaged_is_over(phys);
         let khugepaged = &mut self.khugepaged;
         khugepaged.pages_collapsed = khugepaged.pages_collapsed.wrapping_add(u32::from(end.is_ok()));
@@ -168,14 +163,14 @@ impl HugeMemory {
 
     /// Sleep after a pass.
     #[must_use]
-    pub fn khugepaged_pause(&self, phys: &PhysMem<impl Tracer>) -> KhugepagedPause {
+    pub fn khugepaged_pause(&self, phys: &PhysMem) -> KhugepagedPause {
         if phys.settings.thp.is_off() || self.khugepaged.spaces.is_empty() {
             return KhugepagedPause::UntilWoken;
         }
         pause(phys.settings.thp.khugepaged.scan_sleep_ms)
     }
 
-    fn khugepaged_is_over(&self, phys: &PhysMem<impl Tracer>) -> bool {
+    fn khugepaged_is_over(&self, phys: &PhysMem) -> bool {
         let pass = &self.khugepaged.pass;
         phys.settings.thp.is_off() || pass.over || pass.progress >= phys.settings.thp.khugepaged.pages_to_scan
     }
@@ -184,7 +179,7 @@ impl HugeMemory {
 impl UsedPages {
     /// Registers a space, if the mapping at `vpn` has a slot that may be huge, or one of tmpfs whose file may later have huge
     /// pages.
-    pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn khugepaged_register_at(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem) {
         let vma = self.spaces.get(id).ok().and_then(|space| Some(space.seen_by_thp(space.vmas.find(vpn)?)));
         let may = |vma: &Vma| {
             phys.is_thp_eligible(vma) || phys.is_enabled_for(vma) && self.cache.is_congruent_shmem(vma, phys)
@@ -195,7 +190,7 @@ impl UsedPages {
     }
 
     /// Looks at the next slot of the space that is visited, under its lock.
-    pub(crate) fn khugepaged_scan(&mut self, phys: &mut PhysMem<impl Tracer>) -> KhugepagedStep {
+    pub(crate) fn khugepaged_scan(&mut self, phys: &mut PhysMem) -> KhugepagedStep {
         let Some((id, from)) = self.huge.khugepaged.cursor.filter(|_| !self.huge.khugepaged_is_over(phys)) else {
             return KhugepagedStep::Leave;
         };
@@ -229,7 +224,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Pause between two passes over spaces: `scan_sleep_millisecs`.
     #[must_use]
     pub const fn khugepaged_scan_sleep(&self) -> Nanos {

@@ -14,14 +14,13 @@ use crate::phys::PhysMem;
 use crate::space::Rmap;
 use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 /// Pages that a huge mapping of anonymous memory adds to a space.
 pub(super) const HUGE_RSS: Rss = Rss { anon_pages: NR as u64, shmem_pages: 0, file_pages: 0 };
 
 impl UsedPages {
     /// Makes a fresh huge page the anonymous one of a mapping, the first page of which is `at`.
-    pub(super) fn adopt_huge(&mut self, head: Idx, at: Mapping, locked: bool, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn adopt_huge(&mut self, head: Idx, at: Mapping, locked: bool, phys: &mut PhysMem) {
         self.huge.make_room_for_huge(phys);
         self.adopt_anon(head, Owner::Huge, locked, phys);
         self.huge.page_mut(head).pmds.push(at);
@@ -33,7 +32,7 @@ impl UsedPages {
     }
 
     /// A huge mapping is gone: a page that only base mappings are left of waits for its split, one without any is freed.
-    pub(super) fn unmap_huge(&mut self, at: Mapping, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn unmap_huge(&mut self, at: Mapping, head: Idx, cpu: usize, phys: &mut PhysMem) {
         self.forget_pmd(at, head, phys);
         let page = self.huge.page(head);
         let last = page.pmds.is_empty();
@@ -46,7 +45,7 @@ impl UsedPages {
     }
 
     /// Takes a huge mapping off the list, and what it counted for off the levels.
-    pub(super) fn forget_pmd(&mut self, at: Mapping, head: Idx, phys: &PhysMem<impl Tracer>) {
+    pub(super) fn forget_pmd(&mut self, at: Mapping, head: Idx, phys: &PhysMem) {
         let page = self.huge.page_mut(head);
         let place = page.pmds.iter().position(|&pmd| pmd == at).expect("the page has this mapping");
         page.pmds.swap_remove(place);
@@ -63,7 +62,7 @@ impl UsedPages {
     }
 
     /// A single mapping of a base page is gone.
-    pub(crate) fn unmap_subpage(&mut self, at: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Rss {
+    pub(crate) fn unmap_subpage(&mut self, at: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Rss {
         let (head, place) = (head_of(idx), self.rmap.of_subpage(idx));
         let last = match self.rmap.owner(place) {
             Owner::Anon(_) => {
@@ -107,7 +106,7 @@ impl UsedPages {
 
     /// Frees a huge page that nobody maps any more; a pin or isolation keeps it until it ends, and swap as long as an entry
     /// names a slot of it.
-    fn free_if_unmapped(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    fn free_if_unmapped(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
         if self.huge.is_huge_page_mapped(head) {
             return;
         }
@@ -142,7 +141,7 @@ impl UsedPages {
 
     /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping; one of a file, unless
     /// all its mappings are huge.
-    pub(crate) fn mlock_huge(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn mlock_huge(&mut self, head: Idx, phys: &mut PhysMem) {
         let (page, is_anon) = (self.huge.page(head), self.rmap.huge_head(head, phys).is_some());
         let only = page.ptes == 0 && if is_anon { page.pmds.len() == 1 } else { !page.pmds.is_empty() };
         if only && !phys.frames.word(head).has(PageFlag::Unevictable) {
@@ -151,7 +150,7 @@ impl UsedPages {
     }
 
     /// Counts the mappings by which a huge page was accessed, and forgets the accesses.
-    pub(crate) fn take_huge_uses(&mut self, head: Idx, phys: &PhysMem<impl Tracer>) -> Uses {
+    pub(crate) fn take_huge_uses(&mut self, head: Idx, phys: &PhysMem) -> Uses {
         let mut uses = Uses::default();
         let Self { spaces, huge: pages, .. } = self;
         for at in &pages.page(head).pmds {
@@ -173,13 +172,7 @@ impl UsedPages {
     }
 
     /// Gives a child the huge mapping of a slot, in the place of the empty table that it was given for this.
-    pub(crate) fn fork_huge(
-        &mut self,
-        parent: SpaceId,
-        child: SpaceId,
-        slot: VpnRange,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn fork_huge(&mut self, parent: SpaceId, child: SpaceId, slot: VpnRange, phys: &mut PhysMem) {
         let from = self.spaces.living(parent).table.huge_mut(slot.start).expect("the parent has a huge mapping");
         from.pte = from.pte.with(PteFlag::Write, false);
         let pte = from.pte.with(PteFlag::Young, false);
@@ -197,7 +190,7 @@ impl UsedPages {
     }
 
     /// Moves the huge mapping of a slot to another, empty one.
-    pub(crate) fn move_huge(&mut self, id: SpaceId, slot: VpnRange, target: Vpn, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn move_huge(&mut self, id: SpaceId, slot: VpnRange, target: Vpn, phys: &mut PhysMem) {
         let table = &mut self.spaces.living(id).table;
         let huge = table.remove_huge(slot.start).expect("the slot has a huge mapping");
         table.install_huge(target, huge);
@@ -219,14 +212,7 @@ impl UsedPages {
 
     /// Unmaps the huge mappings of `range`, or those of files alone. Those of slots that it covers only in part are split
     /// first.
-    pub(crate) fn zap_huge(
-        &mut self,
-        id: SpaceId,
-        range: VpnRange,
-        which: Zap,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn zap_huge(&mut self, id: SpaceId, range: VpnRange, which: Zap, cpu: usize, phys: &mut PhysMem) {
         let mut rest = range;
         while let Some((slot, huge)) = self.spaces.living(id).table.next_huge(&mut rest) {
             if which == Zap::FilePages && !self.rmap.is_of_file(huge, phys) {
@@ -240,7 +226,7 @@ impl UsedPages {
         }
     }
 
-    pub(super) fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn zap_huge_slot(&mut self, id: SpaceId, slot: VpnRange, cpu: usize, phys: &mut PhysMem) {
         let huge = self.spaces.living(id).table.remove_huge(slot.start).expect("the slot has a huge mapping");
         if let Some(deposit) = huge.deposit {
             self.free_page_table(id, deposit, cpu, phys);
@@ -264,7 +250,7 @@ impl UsedPages {
 }
 
 impl HugeMemory {
-    pub(super) fn make_room_for_huge(&mut self, phys: &PhysMem<impl Tracer>) {
+    pub(super) fn make_room_for_huge(&mut self, phys: &PhysMem) {
         if self.pages.is_empty() {
             self.pages.resize(phys.frames.blocks().len(), HugePage::default());
         }

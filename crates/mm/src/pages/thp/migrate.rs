@@ -12,7 +12,6 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, Owner};
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Moves the anonymous huge page that starts at `source`, and that the caller has isolated, to the fresh huge page
@@ -25,7 +24,7 @@ impl UsedPages {
         source: Idx,
         target: Pfn,
         cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) -> Result<(), Errno> {
         let word = phys.frames.word(source);
         if word.has(Flag::Pinned) || word.has(PageFlag::Writeback) {
@@ -59,7 +58,7 @@ impl UsedPages {
     }
 
     /// Lets every mapping of a huge page show `target` instead; both pages keep their words.
-    fn remap_huge(&mut self, source: Idx, target: Idx, phys: &mut PhysMem<impl Tracer>) {
+    fn remap_huge(&mut self, source: Idx, target: Idx, phys: &mut PhysMem) {
         let HugePage { queued, partial, .. } = *self.huge.page(source);
         self.huge.leave_queue(source, phys);
         let page = core::mem::take(self.huge.page_mut(source));
@@ -90,7 +89,7 @@ impl UsedPages {
     }
 
     /// Isolates the huge page that starts at `head`; says whether it was not isolated yet.
-    pub(crate) fn isolate_huge(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn isolate_huge(&mut self, head: Idx, phys: &mut PhysMem) -> bool {
         let word = phys.frames.word(head);
         let free = !word.has(Flag::Isolated) && self.rmap.huge_head(head, phys) == Some(head);
         if free {
@@ -101,7 +100,7 @@ impl UsedPages {
     }
 
     /// `FOLL_SPLIT`: makes base pages of the huge page that `pfn` is part of, if it is.
-    pub(crate) fn follow_split(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+    pub(crate) fn follow_split(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         match phys
             .frames
             .idx(pfn)

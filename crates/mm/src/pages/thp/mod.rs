@@ -41,7 +41,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Rmap;
 use crate::space::{Mapping, Owner};
-use crate::trace::Tracer;
 
 pub use crate::settings::thp::KhugepagedSettings;
 pub(crate) use crate::settings::thp::ThpSettings;
@@ -126,7 +125,7 @@ pub(crate) fn subpages(head: Idx) -> impl DoubleEndedIterator<Item = Idx> + Clon
 impl Rmap {
     /// The first frame of the anonymous huge page that `idx` is part of.
     #[inline]
-    pub(crate) fn huge_head(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Option<Idx> {
+    pub(crate) fn huge_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
         let head = head_of(idx);
         (phys.frames.word(idx).is_compound() && self.owner(head) == Owner::Huge).then_some(head)
     }
@@ -143,7 +142,7 @@ impl UsedPages {
     /// Mappings of the huge page that starts at `pfn`, huge ones and those of base pages: `total_mapcount`. `None` where no
     /// anonymous huge page starts.
     #[must_use]
-    pub fn total_mapcount(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<u64> {
+    pub fn total_mapcount(&self, pfn: Pfn, phys: &PhysMem) -> Option<u64> {
         let head = phys.frames.idx(pfn).filter(|&idx| self.rmap.huge_head(idx, phys) == Some(idx))?;
         let page = self.huge.page(head);
         Some(page.pmds.len() as u64 + u64::from(page.ptes))
@@ -152,7 +151,7 @@ impl UsedPages {
     /// References to the huge page that starts at `pfn`: its mappings, its pins, 512 of the swap cache if it is there, and
     /// reclaim or compaction if it is isolated.
     #[must_use]
-    pub fn huge_page_count(&self, pfn: Pfn, phys: &PhysMem<impl Tracer>) -> Option<u64> {
+    pub fn huge_page_count(&self, pfn: Pfn, phys: &PhysMem) -> Option<u64> {
         let mappings = self.total_mapcount(pfn, phys)?;
         let (head, word) = phys.frames.live(pfn).ok()?;
         let pins = u64::from(word.has(Flag::Pinned)) + u64::from(self.more_pins.get(&head.0).copied().unwrap_or(0));
@@ -168,7 +167,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// The first frame of the live huge allocation that `pfn` is part of; `pfn` itself where there is none. A pin of any part
     /// of a huge page is one of the whole.
     pub(crate) fn compound_head(&self, pfn: Pfn) -> Pfn {

@@ -6,11 +6,10 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::NO_CPU;
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 impl HugeMemory {
     /// Whether a huge page of the node that is mapped in part is to be split before pages are taken from anybody.
-    pub(crate) fn has_split_that_frees(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn has_split_that_frees(&self, node: NodeId, phys: &PhysMem) -> bool {
         phys.policy.reclaim.partial_first && self.next_split_frees(node)
     }
 }
@@ -18,7 +17,7 @@ impl HugeMemory {
 impl UsedPages {
     /// Splits the huge page of a node that has waited longest of those that are mapped in part; pages that came free, none if it
     /// is held. They go straight to the buddy lists, where they merge and count as free: per-CPU lists keep thousands.
-    pub(crate) fn split_partially_mapped(&mut self, node: NodeId, phys: &mut PhysMem<impl Tracer>) -> u64 {
+    pub(crate) fn split_partially_mapped(&mut self, node: NodeId, phys: &mut PhysMem) -> u64 {
         let before = phys.frames.counters().pgfree;
         self.split_deferred(node, NO_CPU, phys);
         phys.frames.counters().pgfree - before

@@ -11,14 +11,13 @@ use order9_units::{NodeId, Pfn};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 /// Set in tickets of pages that are only to be looked at, where those that are mapped in part go first.
 const LOOKED_AT: u64 = 1 << 63;
 
 impl HugeMemory {
     /// Nobody maps some base pages of a page any more: it is put at the end of its node's queue, unless it is there already.
-    pub(super) fn queue_deferred(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn queue_deferred(&mut self, head: Idx, phys: &mut PhysMem) {
         if self.page(head).partial {
             return;
         }
@@ -33,7 +32,7 @@ impl HugeMemory {
     }
 
     /// Puts a page that is not queued at the end of its node's queue, `partial` if nobody maps some of its base pages.
-    pub(super) fn enqueue(&mut self, head: Idx, partial: bool, phys: &PhysMem<impl Tracer>) {
+    pub(super) fn enqueue(&mut self, head: Idx, partial: bool, phys: &PhysMem) {
         let node = phys.node_of(head);
         let place = if phys.policy.reclaim.partial_first && !partial { LOOKED_AT } else { 0 };
         let huge = &mut *self;
@@ -48,7 +47,7 @@ impl HugeMemory {
     }
 
     /// Takes a page off the queue, if it is on it.
-    pub(super) fn leave_queue(&mut self, head: Idx, phys: &PhysMem<impl Tracer>) {
+    pub(super) fn leave_queue(&mut self, head: Idx, phys: &PhysMem) {
         let node = phys.node_of(head);
         let page = self.page_mut(head);
         page.partial = false;
@@ -69,7 +68,7 @@ impl HugeMemory {
     }
 
     /// The huge pages that wait on a node for their split, or to be looked at, first come first.
-    pub fn deferred_split_queue(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> impl Iterator<Item = Pfn> {
+    pub fn deferred_split_queue(&self, node: NodeId, phys: &PhysMem) -> impl Iterator<Item = Pfn> {
         let queue = self.queues.get(node.index()).into_iter();
         queue.flat_map(|queue| queue.values().map(|&head| phys.frames.pfn(head)))
     }
@@ -84,7 +83,7 @@ impl HugeMemory {
 impl UsedPages {
     /// Splits the first page of a node's queue, unless it waits only to be looked at and is in use; one that cannot be split
     /// goes to the end if nobody maps some of it, and else is left alone from then on. Says whether a page was split.
-    pub(crate) fn split_deferred(&mut self, node: NodeId, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn split_deferred(&mut self, node: NodeId, cpu: usize, phys: &mut PhysMem) -> bool {
         let first = self.huge.queues.get(node.index()).and_then(|queue| queue.values().next().copied());
         let Some(head) = first else { return false };
         let partial = self.huge.page(head).partial;
@@ -101,7 +100,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether `ticket` is one of those that a page has which is mapped in part, or is not.
     pub(super) fn stands_in_turn(&self, ticket: u64, partial: bool) -> bool {
         (ticket & LOOKED_AT != 0) == (self.policy.reclaim.partial_first && !partial)

@@ -17,7 +17,6 @@ use crate::phys::PhysMem;
 use crate::policy::ThpPolicy;
 use crate::space::Rmap;
 use crate::space::{Pte, PteFlag, PteKind};
-use crate::trace::Tracer;
 
 /// Nodes further apart than this do not share a huge page where near memory is reclaimed first: `RECLAIM_DISTANCE`.
 const DISTANCE_MAX: u32 = 30;
@@ -51,11 +50,7 @@ pub(super) const fn fails_with_huge_page(policy: &ThpPolicy, used: u32) -> bool 
 
 impl UsedPages {
     /// Content of a slot, if khugepaged may collapse it as far as its pages go.
-    pub(super) fn khugepaged_tally(
-        &self,
-        entries: &[Pte],
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<Tally, CollapseFailure> {
+    pub(super) fn khugepaged_tally(&self, entries: &[Pte], phys: &PhysMem) -> Result<Tally, CollapseFailure> {
         let (limits, policy) = (&phys.settings.thp.khugepaged, &phys.policy.thp);
         let (max_swap, max_shared) = (
             if policy.max_ptes_swap { limits.max_ptes_swap } else { 0 },
@@ -79,7 +74,7 @@ impl UsedPages {
         Ok(tally)
     }
 
-    fn tally_page(&self, entry: Pte, tally: &mut Tally, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
+    fn tally_page(&self, entry: Pte, tally: &mut Tally, phys: &PhysMem) -> Result<(), CollapseFailure> {
         let idx = entry.idx().expect("a present entry names a frame");
         let head = self.rmap.huge_head(idx, phys);
         if head.is_some() && !phys.policy.thp.max_ptes_shared {
@@ -94,7 +89,7 @@ impl UsedPages {
 
 impl Rmap {
     /// Whether a page may be moved away: nobody but its mappings and the swap cache refers to it.
-    pub(super) fn can_isolate(&self, idx: Idx, phys: &PhysMem<impl Tracer>) -> Result<(), CollapseFailure> {
+    pub(super) fn can_isolate(&self, idx: Idx, phys: &PhysMem) -> Result<(), CollapseFailure> {
         let word = phys.frames.word(self.huge_head(idx, phys).unwrap_or(idx));
         match () {
             () if word.has(PageFlag::Locked) => Err(CollapseFailure::PageLock),
@@ -105,7 +100,7 @@ impl Rmap {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether so much of a slot was used lately that it is worth a huge page.
     pub(super) fn is_used_enough(&self, tally: &Tally) -> Result<(), CollapseFailure> {
         let wants_half = self.policy.thp.max_ptes_shared && tally.swapped > 0;

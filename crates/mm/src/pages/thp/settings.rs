@@ -9,7 +9,6 @@ use super::placement::HugePrices;
 use crate::phys::PhysMem;
 use crate::policy::{ShmemGfp, ThpPolicy};
 use crate::settings::thp::ThpSettings;
-use crate::trace::Tracer;
 
 /// Flags of an allocation for a huge page of shared memory, wherever it looks for one; `advised` says that a fault asks, by a
 /// mapping that `MADV_HUGEPAGE` names.
@@ -56,7 +55,7 @@ pub const fn zero_gfp(policy: &ThpPolicy) -> Gfp {
     if policy.madvised_noretry { gfp.with(Gfp::NORETRY) } else { gfp }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// `transparent_hugepage/enabled`.
     #[must_use]
     pub const fn thp_enabled(&self) -> HugeEnabled {

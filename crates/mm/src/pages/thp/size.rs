@@ -13,7 +13,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::ShmemHuge;
 use crate::space::Owner;
-use crate::trace::Tracer;
 
 /// `hugepages-2048kB/shmem_enabled`: which shared anonymous memory and memfds get huge pages of this size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub enum SizeStat {
     SplitFailed,
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// `hugepages-2048kB/enabled`.
     #[must_use]
     pub const fn thp_size_enabled(&self) -> SizeEnabled {
@@ -77,7 +76,7 @@ impl PageCache {
 impl UsedPages {
     /// A statistic of huge pages.
     #[must_use]
-    pub(crate) fn thp_size_stat(&self, stat: SizeStat, phys: &PhysMem<impl Tracer>) -> u64 {
+    pub(crate) fn thp_size_stat(&self, stat: SizeStat, phys: &PhysMem) -> u64 {
         let counters = &phys.counters;
         match stat {
             SizeStat::AnonFaultAlloc => counters.thp_fault_alloc,

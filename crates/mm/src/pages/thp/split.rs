@@ -11,13 +11,12 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, Mapping, NO_CPU, Owner, SpaceId, Table, Vpn};
-use crate::trace::Tracer;
 
 impl UsedPages {
     /// Splits the huge mapping of the slot of `vpn`, if there is one, into single mappings: the page table was kept for it. A
     /// page of a file is unmapped there. Where the policy splits the page of a program with its mapping, it does, unless
     /// somebody holds the page.
-    pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn split_pmd(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem) {
         let Some(huge) = self.spaces.living(id).table.huge(vpn) else { return };
         self.split_entry(id, vpn, phys);
         let together = |&head: &Idx| {
@@ -32,7 +31,7 @@ impl UsedPages {
     }
 
     /// Splits the huge mapping of the slot of `vpn` alone, if there is one.
-    pub(super) fn split_entry(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn split_entry(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem) {
         let Some(huge) = self.spaces.living(id).table.huge(vpn) else { return };
         phys.counters.thp_split_pmd += 1;
         if self.rmap.is_of_file(huge, phys) {
@@ -43,21 +42,21 @@ impl UsedPages {
     }
 
     /// Splits every huge mapping of the page that starts at `head`.
-    pub(super) fn split_entries(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn split_entries(&mut self, head: Idx, phys: &mut PhysMem) {
         while let Some(&at) = self.huge.page(head).pmds.last() {
             self.split_entry(at.space, at.vpn, phys);
         }
     }
 
     /// Splits the huge mapping of a slot that an edge of a mapping is about to cut at `edge`.
-    pub(crate) fn split_pmd_at_edge(&mut self, id: SpaceId, edge: Vpn, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn split_pmd_at_edge(&mut self, id: SpaceId, edge: Vpn, phys: &mut PhysMem) {
         if edge != edge.slot().start {
             self.split_pmd(id, edge, phys);
         }
     }
 
     /// Puts single mappings in the place of the huge one of the slot of `vpn`.
-    pub(super) fn pmd_to_table(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn pmd_to_table(&mut self, id: SpaceId, vpn: Vpn, phys: &mut PhysMem) {
         let slot = vpn.slot();
         let huge = self.spaces.living(id).table.huge(vpn).expect("the slot has a huge mapping");
         let mut table = Box::new(Table::new(huge.deposit.expect("private memory keeps a table for the split")));
@@ -83,7 +82,7 @@ impl UsedPages {
     ///
     /// # Errors
     /// `EBUSY` where it is pinned, isolated or being written, `EINVAL` where no such huge page starts; nothing has changed then.
-    pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+    pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         let starts =
             |&idx: &Idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)) == Some(idx);
         let head = phys.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
@@ -91,27 +90,16 @@ impl UsedPages {
     }
 
     /// Splits the huge page that starts at a frame.
-    pub(super) fn split_head(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> Result<(), Errno> {
+    pub(super) fn split_head(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         self.split_unless_held(head, false, cpu, phys)
     }
 
     /// Splits a page that reclaim has isolated: all parts are isolated then.
-    pub(crate) fn split_isolated(
-        &mut self,
-        head: Idx,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
+    pub(crate) fn split_isolated(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         self.split_unless_held(head, true, cpu, phys)
     }
 
-    fn split_unless_held(
-        &mut self,
-        head: Idx,
-        isolated: bool,
-        cpu: usize,
-        phys: &mut PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
+    fn split_unless_held(&mut self, head: Idx, isolated: bool, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         if !Self::can_split(phys.frames.word(head), isolated) {
             phys.counters.thp_split_page_failed += 1;
             return Err(Errno::Ebusy);
@@ -149,7 +137,7 @@ impl UsedPages {
     }
 
     /// Makes 512 pages of one. On an LRU list they take its place, the first being the oldest.
-    pub(super) fn take_apart(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn take_apart(&mut self, head: Idx, phys: &mut PhysMem) {
         phys.frames.huge_block_ends(head, Order::PAGEBLOCK);
         let word = phys.frames.word(head).single();
         if self.rmap.owner(head) == Owner::Huge {

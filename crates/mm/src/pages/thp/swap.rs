@@ -12,12 +12,11 @@ use crate::phys::PhysMem;
 use crate::space::{Mapping, Owner, Pte, PteFlag};
 use crate::swap::SwapArea;
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 use order9_frames::Idx;
 
 impl UsedPages {
     /// Gives a huge page 512 slots in a row; says whether there were as many.
-    pub(crate) fn add_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn add_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem) -> bool {
         if !self.swap.give_cluster(head) {
             return false;
         }
@@ -28,7 +27,7 @@ impl UsedPages {
     }
 
     /// Replaces every entry that maps a huge page in the swap cache by slots, after a split of those that map all of it.
-    pub(crate) fn unmap_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn unmap_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem) {
         self.split_entries(head, phys);
         let mut dirty = false;
         for idx in subpages(head) {
@@ -59,7 +58,7 @@ impl UsedPages {
     }
 
     /// Frees a huge page in the swap cache that neither mappings nor entries lead to, unless it is being written.
-    pub(crate) fn drop_huge_if_useless(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn drop_huge_if_useless(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
         // From the end, since entries go upward.
         let is_named = || subpages(head).rev().any(|idx| self.swap.entries(self.swap.of(idx)) > 0);
         let is_written = phys.frames.word(head).has(PageFlag::Writeback);
@@ -80,7 +79,7 @@ impl HugeMemory {
 
 impl SwapArea {
     /// A huge page in the swap cache is in another block now.
-    pub(super) fn relocate_in_swap_cache(&mut self, source: Idx, target: Idx, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn relocate_in_swap_cache(&mut self, source: Idx, target: Idx, phys: &mut PhysMem) {
         for offset in 0..NR {
             self.relocate(source.plus(offset), target.plus(offset));
         }

@@ -8,7 +8,7 @@ use crate::page_cache::FileId;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{PteFlag, PteKind, SpaceId, VpnRange};
-use crate::trace::{CollapseEvent, Event, Tracer};
+use crate::trace::{CollapseEvent, Event};
 
 /// Slot as its entries show it.
 #[derive(Default)]
@@ -45,10 +45,10 @@ impl UsedPages {
         space: SpaceId,
         slot: VpnRange,
         failure: Option<CollapseFailure>,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let (user, (table, heard)) = (self, phys.frames.table_and_watch());
-        heard.tracer.event(|| {
+        heard.trace.event(|| {
             let Seen { last, writable, referenced, none_or_zero, unmapped } = Seen::of(user, space, slot);
             let (pfn, status) = (last.map(|idx| table.pfn(idx)), status(failure));
             Event::Collapse(CollapseEvent::ScanPmd { space, pfn, writable, referenced, none_or_zero, unmapped, status })
@@ -56,12 +56,12 @@ impl UsedPages {
     }
 
     /// Traces that a page had to be read back from swap.
-    pub(super) fn trace_swapin(&self, collapse: &Collapse, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn trace_swapin(&self, collapse: &Collapse, phys: &mut PhysMem) {
         if collapse.swapped == 0 {
             return;
         }
         let (user, heard) = (self, phys.frames.watch_mut());
-        heard.tracer.event(|| {
+        heard.trace.event(|| {
             let Seen { referenced, unmapped, .. } = Seen::of(user, collapse.space, collapse.slot.slot());
             let swapped_in = collapse.swapped.saturating_sub(unmapped);
             Event::Collapse(CollapseEvent::Swapin { space: collapse.space, swapped_in, referenced, ret: unmapped == 0 })
@@ -73,10 +73,10 @@ impl UsedPages {
         collapse: &Collapse,
         pfn: Pfn,
         failure: Option<CollapseFailure>,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         let (user, heard) = (self, phys.frames.watch_mut());
-        heard.tracer.event(|| {
+        heard.trace.event(|| {
             let Seen { writable, referenced, none_or_zero, .. } = Seen::of(user, collapse.space, collapse.slot.slot());
             let status = status(failure);
             Event::Collapse(CollapseEvent::Isolate { pfn, none_or_zero, referenced, writable, status })
@@ -89,13 +89,13 @@ impl UsedPages {
         space: SpaceId,
         (file, base): (FileId, u64),
         result: &'static str,
-        phys: &mut PhysMem<impl Tracer>,
+        phys: &mut PhysMem,
     ) {
         if !phys.policy.thp.madvise_collapse {
             return;
         }
         let (user, (table, heard)) = (self, phys.frames.table_and_watch());
-        heard.tracer.event(|| {
+        heard.trace.event(|| {
             let places = base..base + u64::from(NR);
             let of = user.cache.file(file).ok();
             let (mut present, mut swap, mut last) = (0, 0, None);
@@ -111,7 +111,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// A collapse is over, for which `page` was allocated.
     pub(super) fn trace_collapse(&mut self, collapse: &Collapse, page: Option<Pfn>, done: Result<(), CollapseFailure>) {
         let (space, result) = (collapse.space, status(done.err()));

@@ -15,11 +15,10 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Owner, Pte};
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 
 impl HugeMemory {
     /// Whether more base pages of a huge page are zeros than khugepaged would fill. Looks at pages until that is known.
-    pub(super) fn is_underused(&self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> bool {
+    pub(super) fn is_underused(&self, head: Idx, phys: &mut PhysMem) -> bool {
         let limit = phys.settings.thp.khugepaged.max_ptes_none;
         let all = u64::from(NR);
         let Some(filled) = self.filled.as_ref().filter(|_| limit < all - 1) else { return false };
@@ -40,7 +39,7 @@ impl HugeMemory {
 
     /// The base pages of a huge page that are zeros and could be had from the page of zeros: all but those that are mlocked
     /// or have a copy in swap.
-    pub(super) fn zeros_of(&self, head: Idx, phys: &mut PhysMem<impl Tracer>) -> Vec<Idx> {
+    pub(super) fn zeros_of(&self, head: Idx, phys: &mut PhysMem) -> Vec<Idx> {
         let Some(filled) = &self.filled else { return Vec::new() };
         if phys.frames.word(head).has(PageFlag::SwapCache) {
             return Vec::new();
@@ -53,7 +52,7 @@ impl HugeMemory {
 
 impl UsedPages {
     /// Maps the page of zeros instead of these parts of a huge page that was just split, and frees them.
-    pub(super) fn map_zeros_for(&mut self, zeros: Vec<Idx>, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn map_zeros_for(&mut self, zeros: Vec<Idx>, cpu: usize, phys: &mut PhysMem) {
         for idx in zeros {
             let is_mapped = matches!(self.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
             if is_mapped && !self.is_mlocked(idx, phys) {

@@ -5,7 +5,6 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Owner, SpaceId};
 use crate::thp::HugeMemory;
-use crate::trace::Tracer;
 use order9_frames::Idx;
 
 impl HugeMemory {
@@ -22,7 +21,7 @@ impl HugeMemory {
     }
 
     /// A slot does not map it any more.
-    pub(super) fn release_huge_zero(&mut self, phys: &PhysMem<impl Tracer>) {
+    pub(super) fn release_huge_zero(&mut self, phys: &PhysMem) {
         if phys.policy.thp.zero_by_slot {
             self.zero_users -= 1;
         }
@@ -36,7 +35,7 @@ impl HugeMemory {
 
 impl UsedPages {
     /// Makes a fresh huge page that of zeros; frees it if somebody else was faster.
-    pub(super) fn take_huge_zero(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem<impl Tracer>) {
+    pub(super) fn take_huge_zero(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
         if self.huge.has_huge_zero_page() {
             phys.free_fresh(head, cpu);
             return;
@@ -48,7 +47,7 @@ impl UsedPages {
     }
 
     /// A slot of a space maps it.
-    pub(super) fn hold_huge_zero(&mut self, id: SpaceId, phys: &PhysMem<impl Tracer>) {
+    pub(super) fn hold_huge_zero(&mut self, id: SpaceId, phys: &PhysMem) {
         let space = self.spaces.living(id);
         if phys.policy.thp.zero_by_slot || !core::mem::replace(&mut space.holds_huge_zero, true) {
             self.huge.zero_users += 1;
@@ -64,7 +63,7 @@ impl UsedPages {
     }
 
     /// Frees it if nobody holds it; returns the pages freed.
-    pub(crate) fn shrink_huge_zero(&mut self, cpu: usize, phys: &mut PhysMem<impl Tracer>) -> u64 {
+    pub(crate) fn shrink_huge_zero(&mut self, cpu: usize, phys: &mut PhysMem) -> u64 {
         let freeable = self.huge.huge_zero_freeable();
         if freeable > 0
             && let Some(head) = self.huge.zero.take()

@@ -7,9 +7,9 @@ use crate::daemon_request::DaemonRequest;
 use crate::phys::PhysMem;
 use crate::policy::Background;
 use crate::suitable::Suitable;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Asks for kcompactd of `node`, which is woken if it sleeps and could begin in some zone (`wakeup_kcompactd`).
     pub(crate) fn wakeup_kcompactd(&mut self, node: NodeId, request: DaemonRequest) {
         let DaemonRequest { order, class } = request;

@@ -8,13 +8,13 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::{BalancedZones, Unreclaimable};
 use crate::suitable::Suitable;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 impl UsedPages {
     /// Whether kswapd may rest: zones of `node` up to `class`, as many as the policy asks for, have a block of `order` above
     /// their high marks, boosts included; also where there is no such zone.
     #[must_use]
-    pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind, phys: &PhysMem<impl Tracer>) -> bool {
+    pub fn is_balanced(&self, node: NodeId, order: Order, class: ZoneKind, phys: &PhysMem) -> bool {
         let mut zones = phys.balanced_zones(node, class).peekable();
         match phys.policy.reclaim.kswapd_balances {
             // One that can never have a block is no help to anybody, unless none can.
@@ -36,7 +36,7 @@ impl UsedPages {
 
     /// Whether a run of kswapd would begin with a pass: unlike [`is_balanced`](Self::is_balanced), all zones count that the
     /// policy has balanced, even those beyond help.
-    pub(crate) fn is_short(&self, node: NodeId, order: Order, class: ZoneKind, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn is_short(&self, node: NodeId, order: Order, class: ZoneKind, phys: &PhysMem) -> bool {
         match phys.policy.reclaim.kswapd_balances {
             BalancedZones::Any => !self.is_balanced(node, order, class, phys),
             BalancedZones::Every => {
@@ -47,13 +47,7 @@ impl UsedPages {
 
     /// Asks for kswapd of `node` on behalf of a request with flags `gfp`. It is woken if it sleeps and there is anything for it
     /// to do: it has not given up, and the node is short or has a boosted zone. Else kcompactd may be.
-    pub(crate) fn wakeup_kswapd(
-        &self,
-        node: NodeId,
-        request: DaemonRequest,
-        gfp: Gfp,
-        phys: &mut PhysMem<impl Tracer>,
-    ) {
+    pub(crate) fn wakeup_kswapd(&self, node: NodeId, request: DaemonRequest, gfp: Gfp, phys: &mut PhysMem) {
         let of = &mut phys.daemons.kswapd[node.index()];
         of.ask(request, phys.policy.reclaim.kswapd_balances);
         if !of.asleep {
@@ -78,14 +72,14 @@ impl UsedPages {
         &self,
         node: NodeId,
         DaemonRequest { order, class }: DaemonRequest,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> bool {
         self.kswapd_gave_up(node, phys) || self.is_balanced(node, order, class, phys)
     }
 
     /// Whether nothing more is to be hoped for from kswapd of `node`.
     #[must_use]
-    pub(crate) fn kswapd_gave_up(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn kswapd_gave_up(&self, node: NodeId, phys: &PhysMem) -> bool {
         match phys.policy.reclaim.unreclaimable {
             Unreclaimable::KswapdFailures => phys.daemons.kswapd[node.index()].failures >= FAILURES_MAX,
             Unreclaimable::PagesScanned => {
@@ -95,7 +89,7 @@ impl UsedPages {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether any zone of `node` up to `class` is boosted.
     #[must_use]
     pub fn is_boosted(&self, node: NodeId, class: ZoneKind) -> bool {

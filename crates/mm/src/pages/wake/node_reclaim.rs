@@ -7,7 +7,6 @@ use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::NodeReach;
-use crate::trace::Tracer;
 
 /// About as far as nodes are worth reclaiming: `RECLAIM_DISTANCE`.
 const DISTANCE: u32 = 30;
@@ -18,7 +17,7 @@ pub(crate) const WRITE: u64 = 2;
 /// Bit of `vm.zone_reclaim_mode`: pages may be unmapped.
 pub(crate) const UNMAP: u64 = 4;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether near nodes are reclaimed before others are used: `vm.zone_reclaim_mode` is not 0.
     pub(crate) const fn reclaims_nodes(&self) -> bool {
         self.settings.zone_reclaim_mode != 0
@@ -35,14 +34,14 @@ impl<T: Tracer> PhysMem<T> {
 
 impl UsedPages {
     /// Nodes to be reclaimed before a walk of the fast path goes on behind a zone of theirs that failed its mark.
-    pub(crate) fn nodes_to_reclaim_first(&self, search: &Search, phys: &PhysMem<impl Tracer>) -> NodeMask {
+    pub(crate) fn nodes_to_reclaim_first(&self, search: &Search, phys: &PhysMem) -> NodeMask {
         let comes_first = |&node: &NodeId| self.comes_before_other_nodes(search, node, phys);
         phys.frames.nodes().filter(comes_first).fold(NodeMask::EMPTY, |mask, node| mask | NodeMask::of(node))
     }
 
     /// Whether reclaim of `node` comes before the use of other nodes: the request may reclaim, the node is near and has pages
     /// to spare, and nobody else reclaims it or runs on its CPUs.
-    fn comes_before_other_nodes(&self, search: &Search, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+    fn comes_before_other_nodes(&self, search: &Search, node: NodeId, phys: &PhysMem) -> bool {
         let request = &search.request;
         let cpus = phys.frames.cpus();
         let here = cpus.get(request.cpu).copied().unwrap_or(request.node);
@@ -60,7 +59,7 @@ impl UsedPages {
         search: &Search,
         zone: ZoneId,
         flags: &AllocFlags,
-        phys: &PhysMem<impl Tracer>,
+        phys: &PhysMem,
     ) -> bool {
         let zone = phys.frames.zone(zone);
         flags.mark == Mark::Low
@@ -69,7 +68,7 @@ impl UsedPages {
     }
 
     /// Whether a node has more page cache or slab than it may keep where its memory is short.
-    fn has_spare_caches(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> bool {
+    fn has_spare_caches(&self, node: NodeId, phys: &PhysMem) -> bool {
         let managed: u64 =
             phys.frames.zones().iter().filter(|zone| zone.node() == node).map(|zone| zone.managed()).sum();
         let of_node = |percent: u64| managed * percent / 100;
@@ -78,7 +77,7 @@ impl UsedPages {
     }
 
     /// Page cache that the mode in force lets go.
-    fn spare_pagecache(&self, node: NodeId, phys: &PhysMem<impl Tracer>) -> u64 {
+    fn spare_pagecache(&self, node: NodeId, phys: &PhysMem) -> u64 {
         let mode = phys.settings.zone_reclaim_mode;
         let file = |node| {
             self.lru.lru_pages(node, LruList::InactiveFile, phys) + self.lru.lru_pages(node, LruList::ActiveFile, phys)

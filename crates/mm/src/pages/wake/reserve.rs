@@ -7,18 +7,18 @@ use crate::daemon_request::DaemonRequest;
 use crate::phys::PhysMem;
 use crate::suitable::{HUGE_LEAVES, Suitable};
 use crate::thp::HugeMemory;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 impl HugeMemory {
     /// Wakes kcompactd if a request of `order` that was served from `zone` has left too few huge pages.
     #[inline]
-    pub(crate) fn wake_to_fill_reserve(&self, zone: ZoneId, order: Order, phys: &mut PhysMem<impl Tracer>) {
+    pub(crate) fn wake_to_fill_reserve(&self, zone: ZoneId, order: Order, phys: &mut PhysMem) {
         if order == Order::PAGEBLOCK && phys.policy.compaction.works_ahead {
             self.note_huge_page_taken(zone, phys);
         }
     }
 
-    fn note_huge_page_taken(&self, zone: ZoneId, phys: &mut PhysMem<impl Tracer>) {
+    fn note_huge_page_taken(&self, zone: ZoneId, phys: &mut PhysMem) {
         phys.daemons.taken[zone.index()] += 1;
         let of = phys.frames.zone(zone);
         let left = free_huge_pages(of).min(huge_pages_above_mark(of));
@@ -36,7 +36,7 @@ impl HugeMemory {
     }
 
     /// Whether pages are too few to fill the reserve of the zone, and huge pages that are mapped in part hold some.
-    pub(crate) fn may_split_for_reserve(&self, zone: ZoneId, phys: &PhysMem<impl Tracer>) -> bool {
+    pub(crate) fn may_split_for_reserve(&self, zone: ZoneId, phys: &PhysMem) -> bool {
         let of = phys.frames.zone(zone);
         phys.policy.compaction.works_ahead
             && huge_pages_above_mark(of) < phys.reserve(of)
@@ -44,7 +44,7 @@ impl HugeMemory {
     }
 }
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     /// Whether the reserve of the zone is not full, and some pageblock is cheap enough to be emptied for it.
     pub(crate) fn may_fill_reserve(&self, zone: ZoneId) -> bool {
         let of = self.frames.zone(zone);

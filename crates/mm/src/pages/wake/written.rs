@@ -5,9 +5,8 @@ use order9_units::NodeId;
 
 use crate::phys::PhysMem;
 use crate::reclaimer::CHUNK;
-use crate::trace::Tracer;
 
-impl<T: Tracer> PhysMem<T> {
+impl PhysMem {
     pub(crate) fn begin_writeback_wait(&mut self, node: NodeId) {
         let node = &mut self.daemons.reclaimed[node.index()];
         if node.writeback_waiters == 0 {

@@ -10,9 +10,8 @@ use crate::compaction::run::control::CompactId;
 use crate::env::{Env, SpinLock, Stall, Task, Until};
 use crate::heard::capture::Capture;
 use crate::reclaim::PageWrite;
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Watches frees from now on for a run that has captured nothing yet.
     fn begin_capture(&mut self, id: CompactId) {
         let run = self.compact_runs.get_mut(id);
@@ -28,9 +27,7 @@ pub(crate) struct Capturing<'e, E> {
 }
 
 impl<E: Env> Env for Capturing<'_, E> {
-    type Tracer = E::Tracer;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<Self::Tracer>) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.env.with(|mm| {
             if let Some(run) = self.run {
                 mm.begin_capture(run);

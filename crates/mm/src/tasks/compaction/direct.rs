@@ -12,7 +12,7 @@ use crate::env::{CompactPriority, CompactResult, Compacted, Stall};
 use crate::migrate::MigrateMode;
 use crate::tasks::compaction::capture::Capturing;
 use crate::tasks::compaction::run::compact_zone;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 /// Compacts for a request over its zonelist, as hard as `priority` says (`try_to_compact_pages`).
 pub async fn try_to_compact_pages<E: Stall>(env: &E, request: &Request, priority: CompactPriority) -> Compacted {
@@ -55,7 +55,7 @@ async fn compact_for<E: Stall>(env: &E, search: &Search, zone: ZoneRef, by: Comp
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     fn begin_direct_compaction(
         &mut self,
         search: &Search,

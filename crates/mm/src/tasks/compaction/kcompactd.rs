@@ -12,7 +12,7 @@ use crate::env::{CompactResult, Stall, Until};
 use crate::tasks::compaction::proactive::Proactive;
 use crate::tasks::compaction::reserve::fill_reserves;
 use crate::tasks::compaction::run::compact_zone;
-use crate::trace::{CompactEvent, Event, Tracer};
+use crate::trace::{CompactEvent, Event};
 
 /// Compacts `node` whenever a request comes in; never ends. The caller runs this as a task of its own, on a CPU of the
 /// node. `phase` is the time until the first look at the fragmentation score in releases that compact proactively; `None`
@@ -78,7 +78,7 @@ pub(crate) async fn work<E: Stall>(env: &E, node: NodeId, request: DaemonRequest
     env.with(|mm| mm.phys.daemons.kcompactd[node.index()].done(request));
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     fn begin_for_daemon(&mut self, zone: ZoneId, order: Order, class: ZoneKind) -> Result<CompactId, CompactResult> {
         if self.compaction.compaction_deferred(zone, order, Asker::Local, &mut self.phys) {
             return Err(CompactResult::Deferred);

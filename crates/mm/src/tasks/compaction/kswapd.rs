@@ -9,7 +9,6 @@ use crate::env::Stall;
 use crate::mm::Mm;
 use crate::policy::Background;
 use crate::tasks::compaction::run::compact_zone;
-use crate::trace::Tracer;
 
 /// Compacts the zones of `node` up to `class`, unless one of them has a block of `order` above its low mark. kswapd calls
 /// this after a pass that reclaimed enough.
@@ -38,7 +37,7 @@ pub(crate) async fn kswapd_compact<E: Stall>(env: &E, node: NodeId, order: Order
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     fn low_mark_ok(&self, zone: crate::ZoneId, order: Order, class: ZoneKind) -> bool {
         self.phys.frames.zone(zone).watermark_ok(order, class, &AllocFlags::plain(Mark::Low), &self.phys.policy.frames)
     }

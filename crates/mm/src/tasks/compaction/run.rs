@@ -11,7 +11,6 @@ use crate::migrate::MigrateReason;
 use crate::suitable::Suitable;
 use crate::tasks::compaction::targets::{RunSources, RunTargets};
 use crate::tasks::migrate::run::migrate_pages;
-use crate::trace::Tracer;
 
 /// Sleep of a run while too many pages are isolated: 100 ms.
 const ISOLATED_WAIT: Nanos = Nanos::new(100_000_000);
@@ -81,7 +80,7 @@ async fn migrate_batch<E: Stall>(env: &E, id: CompactId) -> Option<CompactResult
     })
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Begins a run; an error if a block is free already or compaction cannot help.
     pub(crate) fn compact_begin(&mut self, mut run: CompactControl) -> Result<CompactId, CompactResult> {
         if let Some(order) = run.order {

@@ -8,13 +8,12 @@ use crate::Mm;
 use crate::compaction::run::control::CompactId;
 use crate::tasks::migrate::sources::Sources;
 use crate::tasks::migrate::targets::Targets;
-use crate::trace::Tracer;
 
 /// Pages that a run has isolated, which stay its own until they are moved.
 pub(crate) struct RunSources(pub(crate) CompactId);
 
-impl<T: Tracer> Sources<T> for RunSources {
-    fn list<'a>(&'a mut self, mm: &'a mut Mm<T>) -> &'a mut Vec<Idx> {
+impl Sources for RunSources {
+    fn list<'a>(&'a mut self, mm: &'a mut Mm) -> &'a mut Vec<Idx> {
         &mut mm.compact_runs.get_mut(self.0).migratepages
     }
 }
@@ -22,8 +21,8 @@ impl<T: Tracer> Sources<T> for RunSources {
 /// Free frames that a run holds, as targets of migration.
 pub(crate) struct RunTargets(pub(crate) CompactId);
 
-impl<T: Tracer> Targets<T> for RunTargets {
-    fn take(&mut self, mm: &mut Mm<T>, _: Idx) -> Option<Idx> {
+impl Targets for RunTargets {
+    fn take(&mut self, mm: &mut Mm, _: Idx) -> Option<Idx> {
         let run = mm.compact_runs.get_mut(self.0);
         if run.freepages.is_empty() {
             mm.compaction.isolate_freepages(run, &mut mm.phys);
@@ -31,7 +30,7 @@ impl<T: Tracer> Targets<T> for RunTargets {
         run.freepages.pop()
     }
 
-    fn give_back(&mut self, mm: &mut Mm<T>, target: Idx) {
+    fn give_back(&mut self, mm: &mut Mm, target: Idx) {
         mm.compact_runs.get_mut(self.0).freepages.push(target);
     }
 }

@@ -51,7 +51,7 @@ async fn sleep<E: Stall>(env: &E, node: NodeId) -> DaemonRequest {
 /// Looks whether the node stays balanced for a while: `None` if it may sleep, or what to go on with. `done` is what the run
 /// for `asked` ended with.
 async fn nap<E: Stall>(env: &E, node: NodeId, asked: DaemonRequest, done: DaemonRequest) -> Option<DaemonRequest> {
-    let next = |mm: &mut Mm<E::Tracer>| {
+    let next = |mm: &mut Mm| {
         let plain = DaemonRequest { order: Order::ZERO, class: done.class };
         Some(mm.phys.take_kswapd_request(node).unwrap_or(plain))
     };

@@ -30,7 +30,7 @@ pub async fn mbind<E: Pressure>(
     let (range, policy) = env.with(|mm| mm.pages.mbind_begin(id, addr, length, args, flags, &mut mm.phys))?;
     env.spend().await;
     let Some(movable) = flags.moves else { return Ok(()) };
-    let to = |mm: &mut Mm<E::Tracer>, page: &Misplaced, found: &Found| {
+    let to = |mm: &mut Mm, page: &Misplaced, found: &Found| {
         let vma = mm.pages.spaces.get(id).ok()?.vmas.find(page.vpn)?;
         let choice = mm.pages.policy_for(task, vma, page.vpn, page.order, mm.phys.node_of_cpu(env.cpu()));
         let choice = mm.pages.spaces.choice_within_cpuset(id, &choice, page.order, &mm.phys);

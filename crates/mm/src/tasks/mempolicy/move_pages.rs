@@ -44,9 +44,8 @@ pub async fn move_pages<E: Pressure>(
         if !allowed.has(to) {
             return Err(Errno::Eacces);
         }
-        let destination = |_: &mut Mm<E::Tracer>, found: &Found| {
-            (found.node != to).then(|| Destination::only(to, MigrateReason::Syscall))
-        };
+        let destination =
+            |_: &mut Mm, found: &Found| (found.node != to).then(|| Destination::only(to, MigrateReason::Syscall));
         moved.push(move_found(env, target, addr.vpn(), movable, destination).await);
     }
     Ok(moved)
@@ -58,7 +57,7 @@ async fn move_found<E: Pressure>(
     space: SpaceId,
     vpn: Vpn,
     movable: Movable,
-    to: impl FnOnce(&mut Mm<E::Tracer>, &Found) -> Option<Destination>,
+    to: impl FnOnce(&mut Mm, &Found) -> Option<Destination>,
 ) -> Result<NodeId, Errno> {
     let (found, to) = env.with(|mm| {
         let found = mm.pages.follow(space, vpn, &mm.phys)?;
@@ -80,7 +79,7 @@ pub(super) async fn move_misplaced<E: Pressure>(
     mut range: VpnRange,
     movable: Movable,
     is_wrong: impl Fn(NodeId) -> bool,
-    to: impl Fn(&mut Mm<E::Tracer>, &Misplaced, &Found) -> Option<Destination>,
+    to: impl Fn(&mut Mm, &Misplaced, &Found) -> Option<Destination>,
 ) -> u64 {
     let mut failed = 0;
     loop {

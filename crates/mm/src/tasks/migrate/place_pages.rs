@@ -14,7 +14,6 @@ use crate::space::Errno;
 use crate::tasks::migrate::run::migrate_pages;
 use crate::tasks::migrate::targets::Room;
 use crate::tasks::slow_path::alloc_pages;
-use crate::trace::Tracer;
 use crate::{Mm, Pressure};
 
 /// Moves the page at `pfn`, and all of the huge page that it is part of. One of a file is split first.
@@ -116,7 +115,7 @@ pub async fn offline_pages<E: Pressure>(env: &E, range: PfnRange) -> Result<bool
     }))
 }
 
-fn give_back<T: Tracer>(mm: &mut Mm<T>, blocks: &[Pfn], types: &[order9_units::Migratetype]) {
+fn give_back(mm: &mut Mm, blocks: &[Pfn], types: &[order9_units::Migratetype]) {
     for (&block, &mt) in blocks.iter().zip(types) {
         mm.phys.frames.unisolate_pageblock(block, mt).expect("it was isolated above");
     }

@@ -23,8 +23,8 @@ const MAY_WAIT: u32 = 3;
 /// steps `sources` names those that are still isolated.
 pub(crate) async fn migrate_pages<E: Stall>(
     env: &E,
-    sources: &mut impl Sources<E::Tracer>,
-    targets: &mut impl Targets<E::Tracer>,
+    sources: &mut impl Sources,
+    targets: &mut impl Targets,
     mode: MigrateMode,
     reason: MigrateReason,
 ) -> Migrated {
@@ -64,7 +64,7 @@ enum Tried {
     NoTarget,
 }
 
-impl<E: Stall, S: Sources<E::Tracer>, G: Targets<E::Tracer>> Run<'_, E, S, G> {
+impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
     /// Passes over all sources as long as some of them may still move. Those that are left have failed.
     async fn passes(&mut self, passes: Range<u32>) {
         let mut again = 0;
@@ -164,7 +164,7 @@ impl<E: Stall, S: Sources<E::Tracer>, G: Targets<E::Tracer>> Run<'_, E, S, G> {
     }
 
     /// Tries the page at a place of the list once, and takes it off the list if that settles it.
-    fn step(&mut self, mm: &mut Mm<E::Tracer>, at: usize, attempt: &Attempt) -> Option<(Idx, Outcome)> {
+    fn step(&mut self, mm: &mut Mm, at: usize, attempt: &Attempt) -> Option<(Idx, Outcome)> {
         let source = self.sources.list(mm)[at];
         let Some(target) = self.targets.take(mm, source) else {
             mm.phys.counters.migrate_failures.count(MigrateFailure::NoTarget);

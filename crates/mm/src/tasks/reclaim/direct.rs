@@ -11,7 +11,7 @@ use crate::reclaimer::Stalled;
 use crate::tasks::reclaim::node::shrink_node;
 use crate::tasks::reclaim::throttle::throttle;
 use crate::tasks::reclaim::throttle::throttle_direct;
-use crate::trace::{Event, Tracer};
+use crate::trace::Event;
 
 /// Reclaims on behalf of a task for its request: pages freed, 1 if it stopped since compaction can start, 0 if there is
 /// nothing to be had.
@@ -55,7 +55,7 @@ async fn try_harder<E: Stall>(env: &E, id: ReclaimId, search: &Search) -> bool {
     ready
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Whether a run that got nothing starts anew and takes active pages too, which it had left alone: inactive lists may be
     /// long and yet hold nothing but pages that are pinned or isolated.
     pub(crate) fn forces_deactivation(&mut self, id: ReclaimId) -> bool {

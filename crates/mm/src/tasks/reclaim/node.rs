@@ -16,7 +16,6 @@ use crate::shrinker::{LruScan, ShrinkControl, ShrinkSlab, ShrinkStep};
 use crate::tasks::reclaim::partial::split_partially_mapped;
 use crate::tasks::reclaim::throttle::throttle;
 use crate::tasks::reclaim::throttle::throttle_vm_writeout;
-use crate::trace::Tracer;
 
 /// Progress of a run.
 #[derive(Clone, Copy)]
@@ -90,7 +89,7 @@ async fn shrink_slab<E: Stall>(env: &E, id: ReclaimId, zone: ZoneId, before: Mil
     env.spend().await;
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Draws conclusions from what a pass met; says why to wait before the next, if there is cause.
     fn conclude_pass(&mut self, id: ReclaimId, zone: ZoneId) -> Option<Stalled> {
         let run = self.reclaim_mut(id);

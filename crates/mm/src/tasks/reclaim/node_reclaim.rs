@@ -11,7 +11,6 @@ use crate::reclaim::node::NodePass;
 use crate::reclaimer::CHUNK;
 use crate::reclaimer::Reclaimer;
 use crate::tasks::reclaim::node::shrink_node;
-use crate::trace::Tracer;
 
 /// Effort of the first pass, four times as much as is usual at first.
 const PRIORITY: u8 = 4;
@@ -29,7 +28,7 @@ pub async fn reclaim_node<E: Stall>(env: &E, zone: ZoneId, request: &Request) ->
     env.with(|mm| mm.end_node_reclaim(id, zone))
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// One task at a time.
     pub(crate) fn begin_node_reclaim(&mut self, zone: ZoneId, request: &Request) -> Option<(ReclaimId, NodePass)> {
         let mode = self.phys.settings.zone_reclaim_mode;

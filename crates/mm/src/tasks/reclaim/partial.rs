@@ -6,7 +6,6 @@ use order9_units::{NodeId, Order};
 use crate::Mm;
 use crate::env::Stall;
 use crate::reclaim::control::ReclaimId;
-use crate::trace::Tracer;
 use order9_units::PAGEBLOCK_PAGES as BLOCK;
 
 /// Splits huge pages of the node of `zone` that are mapped in part, by policy and for a huge page, until the pass has freed as
@@ -27,7 +26,7 @@ pub(crate) async fn split_partially_mapped<E: Stall>(env: &E, id: ReclaimId, zon
     left == 0
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     fn may_split_first(&mut self, id: ReclaimId, node: NodeId) -> bool {
         let order = self.reclaim_mut(id).order;
         order == Order::PAGEBLOCK && self.pages.huge.has_split_that_frees(node, &self.phys)

@@ -5,9 +5,8 @@ use order9_frames::ZoneId;
 use crate::Mm;
 use crate::reclaim::control::{ReclaimControl, ReclaimId};
 use crate::reclaim::pass::ReclaimStep;
-use crate::trace::Tracer;
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Begins a pass of the run over the lists that hold pages of `zone`: those of its node or its own, by policy.
     ///
     /// # Panics
@@ -26,7 +25,7 @@ impl<T: Tracer> Mm<T> {
     }
 }
 
-impl<T: Tracer> Mm<T> {
+impl Mm {
     /// Starts a run.
     pub fn begin_reclaim(&mut self, control: ReclaimControl) -> ReclaimId {
         self.reclaim_runs.begin(control)

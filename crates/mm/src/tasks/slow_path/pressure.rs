@@ -3,7 +3,6 @@
 use order9_frames::Request;
 
 use crate::env::{Alone, OomKill, Stall};
-use crate::trace::Tracer;
 
 /// Work that a request does itself, before it gets memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub trait Pressure: Stall + Sized {
 }
 
 /// The only task has nobody else to kill.
-impl<T: Tracer> Pressure for Alone<T> {
+impl Pressure for Alone {
     async fn oom_kill(&self, _: &Request) -> OomKill {
         OomKill::NoVictim
     }

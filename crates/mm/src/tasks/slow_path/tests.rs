@@ -16,7 +16,6 @@ use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;
 use crate::tasks::slow_path::relief::Relief;
 use crate::tasks::slow_path::{Pressure, serve};
-use crate::trace::NoTrace;
 use crate::{Gfp, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 mod defrag_mode;
@@ -101,8 +100,6 @@ impl World {
 }
 
 impl Env for World {
-    type Tracer = NoTrace;
-
     fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         step(&mut self.mm.borrow_mut())
     }

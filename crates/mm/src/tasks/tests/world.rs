@@ -19,7 +19,6 @@ use crate::space::{Backing, MmapRequest, SpaceId, VirtAddr, VpnRange};
 use crate::swap::SlotId;
 use crate::tasks::UserTask;
 use crate::tasks::slow_path::Pressure;
-use crate::trace::NoTrace;
 use crate::{Gfp, Mm};
 
 /// Pages of the file.
@@ -99,8 +98,6 @@ impl World {
 }
 
 impl Env for World {
-    type Tracer = NoTrace;
-
     fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.step(step)
     }

@@ -5,10 +5,9 @@ use order9_units::{Bytes, Pages};
 use super::super::{MempolicyArgs, Mode, ModeFlags};
 use super::{START, address, args, bytes, node, nodes, nodes_of, write};
 use crate::space::{Backing, Errno, MmapRequest, Place, Prot, SpaceId};
-use crate::trace::Tracer;
 use crate::{FileId, Mm, MountPolicy, TmpfsOptions, TmpfsSize};
 
-fn map<T: Tracer>(mm: &mut Mm<T>, space: SpaceId, file: FileId, offset: u64, pages: u64, shared: bool) {
+fn map(mm: &mut Mm, space: SpaceId, file: FileId, offset: u64, pages: u64, shared: bool) {
     let backing = Backing::File { file, offset: Pages::new(offset), shared };
     let (place, length, prot) = (Place::Fixed(START), bytes(pages), Prot::RW);
     mm.mmap(space, &MmapRequest { place, length, prot, backing, locked: false }, 0).expect("there is room");

@@ -195,7 +195,7 @@ fn pools_are_taken_from_the_nodes_of_the_mapping_alone() {
     let backing = Backing::Hugetlb { shared: false, reserves: true };
     mm.mmap(space, &MmapRequest { place: Place::Fixed(START), length, prot, backing, locked: false }, 0).unwrap();
     mm.mbind(space, START, length, &args(Mode::Bind, "1"), false).unwrap();
-    let touch = |mm: &mut crate::Mm<_>, slot: u64| mm.touch(space, address(START, slot * HUGE), Access::Write, 0);
+    let touch = |mm: &mut crate::Mm, slot: u64| mm.touch(space, address(START, slot * HUGE), Access::Write, 0);
     assert_eq!([touch(mm, 0), touch(mm, 1)], [FaultStep::Done, FaultStep::Done]);
     assert_eq!(mm.pages.page_nodes(space, &[START, address(START, HUGE)], &mm.phys), [Ok(NodeId(1)); 2]);
     let reserved = mm.pages.hugetlb.hugetlb_pool().reserved;
@@ -207,7 +207,7 @@ fn pools_are_taken_from_the_nodes_of_the_mapping_alone() {
 }
 
 /// A program with two pages of a pool, which has six on two nodes, and one that shares them if it is shared.
-fn with_pool_pages(mm: &mut crate::Mm<impl crate::trace::Tracer>, shared: bool) -> [SpaceId; 2] {
+fn with_pool_pages(mm: &mut crate::Mm, shared: bool) -> [SpaceId; 2] {
     mm.set_nr_hugepages(PoolSize::all(6));
     let space = mm.create_space().unwrap();
     let (length, prot) = (bytes(2 * HUGE), Prot::RW);

@@ -64,24 +64,24 @@ fn nodes(count: u16) -> World {
 }
 
 /// A program that has mapped so many pages at [`START`].
-fn program<T: crate::trace::Tracer>(mm: &mut Mm<T>, pages: u64) -> SpaceId {
+fn program(mm: &mut Mm, pages: u64) -> SpaceId {
     let space = mm.create_space().expect("there are few");
     map(mm, space, 0, pages);
     space
 }
 
-fn map<T: crate::trace::Tracer>(mm: &mut Mm<T>, space: SpaceId, page: u64, pages: u64) {
+fn map(mm: &mut Mm, space: SpaceId, page: u64, pages: u64) {
     let place = Place::Fixed(address(START, page));
     mm.mmap(space, &MmapRequest { place, ..MmapRequest::anon(Pages::new(pages).bytes()) }, 0).expect("there is room");
 }
 
-fn write<T: crate::trace::Tracer>(mm: &mut Mm<T>, task: impl Into<SpaceTask>, page: u64, cpu: usize) {
+fn write(mm: &mut Mm, task: impl Into<SpaceTask>, page: u64, cpu: usize) {
     let step = mm.touch(task, address(START, page), Access::Write, cpu);
     assert!(matches!(step, FaultStep::Done | FaultStep::Hit), "{step:?}");
 }
 
 /// Node of a page.
-fn node<T: crate::trace::Tracer>(mm: &Mm<T>, space: SpaceId, page: u64) -> Option<u16> {
+fn node(mm: &Mm, space: SpaceId, page: u64) -> Option<u16> {
     match mm.page_at(space, address(START, page)) {
         PageView::Present { pfn, .. } => Some(mm.phys.node_of_frame(pfn).0),
         _ => None,
@@ -89,12 +89,7 @@ fn node<T: crate::trace::Tracer>(mm: &Mm<T>, space: SpaceId, page: u64) -> Optio
 }
 
 /// Nodes of pages that are written one after the other by a program on a CPU.
-fn nodes_of<T: crate::trace::Tracer>(
-    mm: &mut Mm<T>,
-    space: SpaceId,
-    pages: core::ops::Range<u64>,
-    cpu: usize,
-) -> Vec<u16> {
+fn nodes_of(mm: &mut Mm, space: SpaceId, pages: core::ops::Range<u64>, cpu: usize) -> Vec<u16> {
     pages
         .map(|page| {
             write(mm, space, page, cpu);

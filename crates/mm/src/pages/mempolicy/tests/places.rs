@@ -93,7 +93,7 @@ fn weights_follow_the_bandwidth_unless_somebody_chooses() {
     let world = nodes(3);
     let mm = &mut *world.mm.borrow_mut();
     let bandwidth = [(NodeId(0), 143_100), (NodeId(1), 143_100), (NodeId(2), 19_500)];
-    let weights = |mm: &crate::Mm<_>| [0, 1, 2].map(|node| mm.pages.mempolicies.interleave_weight(NodeId(node)));
+    let weights = |mm: &crate::Mm| [0, 1, 2].map(|node| mm.pages.mempolicies.interleave_weight(NodeId(node)));
     // Earlier releases know no bandwidth.
     mm.set_node_bandwidth(bandwidth);
     assert_eq!(weights(mm), [1, 1, 1]);
@@ -219,7 +219,7 @@ fn what_was_set_is_what_one_gets() {
     assert_eq!(mm.pages.get_mempolicy(SpaceId(9), None), Err(Errno::Esrch));
     assert_eq!(mm.pages.next_interleave_node(space), Err(Errno::Einval));
     mm.set_mempolicy(space, &args(Mode::Interleave, "1,3")).unwrap();
-    let next = |mm: &crate::Mm<_>| mm.pages.next_interleave_node(space).map(|node| node.0);
+    let next = |mm: &crate::Mm| mm.pages.next_interleave_node(space).map(|node| node.0);
     assert_eq!(next(mm), Ok(1));
     let kernel = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
     let turns = [0; 3].map(|_| mm.task_request(space, kernel).node.0);
@@ -233,7 +233,7 @@ fn the_kernels_own_memory_follows_the_task_unless_it_may_not_wait() {
     let mm = &mut *world.mm.borrow_mut();
     let space = program(mm, 1);
     mm.set_mempolicy(space, &args(Mode::Bind, "2")).unwrap();
-    let asked = |mm: &mut crate::Mm<_>, gfp| mm.task_request(space, Request::new(Order::ZERO, gfp)).nodemask;
+    let asked = |mm: &mut crate::Mm, gfp| mm.task_request(space, Request::new(Order::ZERO, gfp)).nodemask;
     assert_eq!(asked(mm, Gfp::GFP_KERNEL), Some(mask("2")));
     assert_eq!(asked(mm, Gfp::GFP_ATOMIC), None);
     // A page table of a fault is the task's, its page the mapping's.

@@ -212,7 +212,7 @@ fn huge_pages_make_way_when_their_memory_is_taken_out() {
     let pinned = world.page((space, START), 0);
     world.mm.borrow_mut().pin(pinned).unwrap();
     assert_eq!(run(offline_pages(&world, block(0))), Ok(false), "a pin keeps it");
-    assert!(world.mm.borrow_mut().phys.tracer_mut().iter().any(|event| {
+    assert!(world.mm.borrow_mut().phys.events_mut().iter().any(|event| {
         matches!(event, Event::MigratePages { succeeded: 512, reason: MigrateReason::MemoryHotplug, .. })
     }));
 }

@@ -20,7 +20,6 @@ use crate::reclaim::PageWrite;
 use crate::slab::CacheSpec;
 use crate::space::{Access, FaultStep, MmapRequest, PageView, SpaceId, VirtAddr};
 use crate::tasks::migrate::gather::gather_pages;
-use crate::trace::Event;
 use crate::{FileId, Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 
 const CPU: usize = 0;
@@ -29,7 +28,7 @@ const TRANSFER: Nanos = Nanos::new(1000);
 
 /// A machine with swap and a filesystem, on which transfers end when somebody waits for them.
 pub(crate) struct World {
-    pub(crate) mm: RefCell<Mm<Vec<Event>>>,
+    pub(crate) mm: RefCell<Mm>,
     reads: RefCell<Vec<(FileId, u64)>>,
     writes: RefCell<Vec<PageWrite>>,
     task: Cell<Task>,
@@ -56,7 +55,7 @@ impl World {
         let mut mm = MmBuilder::new(layout, policy).expect("the layout is sound").content_tags().boot();
         mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
         mm.pages.swap.swapon(Pages::new(100));
-        let mm = mm.with_tracer(Vec::new());
+        let mm = mm.traced();
         Self {
             mm: RefCell::new(mm),
             reads: RefCell::default(),
@@ -141,9 +140,7 @@ pub(crate) fn address(start: VirtAddr, page: u64) -> VirtAddr {
 }
 
 impl Env for World {
-    type Tracer = Vec<Event>;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<Vec<Event>>) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         let mut mm = self.mm.borrow_mut();
         let result = step(&mut mm);
         mm.check().unwrap_or_else(|violation| panic!("{violation}"));

@@ -50,7 +50,7 @@ fn pages_of_a_program_move_with_state_and_entries() {
     assert_eq!((mm.counters().pgmigrate_success, mm.counters().pgmigrate_fail), (3, 0));
     let (mode, reason) = (MigrateMode::Async, MigrateReason::Compaction);
     let event = Event::MigratePages { succeeded: 3, failed: 0, mode, reason };
-    assert!(mm.phys.tracer_mut().contains(&event));
+    assert!(mm.phys.events_mut().contains(&event));
 }
 
 #[test]

@@ -15,7 +15,6 @@ use crate::reclaim::PageWrite;
 use crate::tasks::migrate::gather::gather_pages;
 use crate::tasks::migrate::run::migrate_pages;
 use crate::tasks::migrate::targets::Targets;
-use crate::trace::Event;
 use crate::{FileId, Gfp, LruList, Mm, Request};
 
 const MODES: [MigrateMode; 3] = [MigrateMode::Async, MigrateMode::SyncLight, MigrateMode::Sync];
@@ -187,12 +186,12 @@ fn what_a_batch_leaves_is_tried_one_by_one() {
 /// Targets that a test counts.
 struct Few(Vec<Idx>);
 
-impl Targets<Vec<Event>> for Few {
-    fn take(&mut self, _: &mut Mm<Vec<Event>>, _: Idx) -> Option<Idx> {
+impl Targets for Few {
+    fn take(&mut self, _: &mut Mm, _: Idx) -> Option<Idx> {
         self.0.pop()
     }
 
-    fn give_back(&mut self, _: &mut Mm<Vec<Event>>, target: Idx) {
+    fn give_back(&mut self, _: &mut Mm, target: Idx) {
         self.0.push(target);
     }
 }

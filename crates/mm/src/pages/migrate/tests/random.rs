@@ -15,7 +15,6 @@ use crate::reclaim::PageWrite;
 use crate::slab::tests::Random;
 use crate::space::{Access, Backing, FaultStep, Madvise, MmapRequest, PageView, SpaceId, VirtAddr};
 use crate::tasks::migrate::gather::gather_pages;
-use crate::trace::Event;
 use crate::{FileId, Gfp, Mm, Request};
 
 /// Pages of a mapping.
@@ -203,7 +202,7 @@ impl Busy {
     }
 
     /// Everything ends, and nothing is left isolated.
-    fn end(self) -> Mm<Vec<Event>> {
+    fn end(self) -> Mm {
         self.world.end_transfers();
         let mut mm = self.world.mm.into_inner();
         self.pins.take().into_iter().for_each(|pfn| assert!(mm.unpin(pfn).is_ok()));
@@ -222,9 +221,7 @@ impl Busy {
 }
 
 impl Env for Busy {
-    type Tracer = Vec<Event>;
-
-    fn with<R>(&self, step: impl FnOnce(&mut Mm<Vec<Event>>) -> R) -> R {
+    fn with<R>(&self, step: impl FnOnce(&mut Mm) -> R) -> R {
         self.world.with(step)
     }
 

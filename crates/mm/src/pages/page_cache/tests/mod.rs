@@ -14,16 +14,15 @@ use crate::fs_cache::{FsError, FsStep};
 use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
 use crate::policy::Policy;
-use crate::trace::Tracer;
 use crate::{Gfp, Mm};
 
-fn page<T: Tracer>(mm: &mut Mm<T>) -> Pfn {
+fn page(mm: &mut Mm) -> Pfn {
     let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
     mm.alloc_fast(&request).expect("there is memory")
 }
 
 /// Reads pages of a file whose inode is in memory, where they are missing.
-pub(crate) fn read_pages<T: Tracer>(mm: &mut Mm<T>, file: FileId, index: u64, pages: u64) {
+pub(crate) fn read_pages(mm: &mut Mm, file: FileId, index: u64, pages: u64) {
     for index in index..index + pages {
         let page = page(mm);
         if let Added::New(_) = mm.add_to_page_cache(file, index, page, 0).expect("the inode is in memory") {
@@ -33,7 +32,7 @@ pub(crate) fn read_pages<T: Tracer>(mm: &mut Mm<T>, file: FileId, index: u64, pa
 }
 
 /// Writes a page of a file whose inode is in memory.
-pub(crate) fn write_page<T: Tracer>(mm: &mut Mm<T>, file: FileId, index: u64, now: u64) {
+pub(crate) fn write_page(mm: &mut Mm, file: FileId, index: u64, now: u64) {
     let now = Nanos::new(now);
     if let CachedPage::Missing = mm.write_page(file, index, now) {
         let page = page(mm);
@@ -42,7 +41,7 @@ pub(crate) fn write_page<T: Tracer>(mm: &mut Mm<T>, file: FileId, index: u64, no
 }
 
 /// Writes everything back.
-pub(crate) fn flush<T: Tracer>(mm: &mut Mm<T>, now: u64) {
+pub(crate) fn flush(mm: &mut Mm, now: u64) {
     while let Some(file) = mm.pages.cache.next_dirty(None) {
         while let Some(write) = mm.pages.start_writeback(file, Pages::new(1024), &mut mm.phys) {
             mm.file_written(&write, Nanos::new(now), 0);

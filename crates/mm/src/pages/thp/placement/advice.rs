@@ -4,7 +4,6 @@ use super::PlacementAdvice;
 use crate::phys::PhysMem;
 use crate::space::Spaces;
 use crate::space::{Errno, Madvise, SpaceId};
-use crate::trace::Tracer;
 
 impl Spaces {
     /// Takes `CAP_SYS_NICE` from the tasks of a space, or gives it back: every space starts with it, and a child of `fork` has
@@ -23,12 +22,7 @@ impl Spaces {
     }
 
     /// Whether advice about placement is known, and this space may give it.
-    pub(crate) fn may_advise_placement(
-        &self,
-        id: SpaceId,
-        advice: Madvise,
-        phys: &PhysMem<impl Tracer>,
-    ) -> Result<(), Errno> {
+    pub(crate) fn may_advise_placement(&self, id: SpaceId, advice: Madvise, phys: &PhysMem) -> Result<(), Errno> {
         let known = phys.policy.thp.placement.rule().advice;
         match advice {
             Madvise::Local if known != PlacementAdvice::Local => Err(Errno::Einval),

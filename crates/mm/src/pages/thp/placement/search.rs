@@ -7,7 +7,6 @@ use super::view::Engine;
 use super::{Attempt, HugePlacement, Nodes, View};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::trace::Tracer;
 
 /// Start of a search for a huge page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +56,7 @@ impl HugeSearch {
 impl UsedPages {
     /// Begins a search; `None` where nothing is worth an attempt.
     #[must_use]
-    pub fn begin_search(&self, ask: HugeAsk, phys: &PhysMem<impl Tracer>) -> Option<HugeSearch> {
+    pub fn begin_search(&self, ask: HugeAsk, phys: &PhysMem) -> Option<HugeSearch> {
         if ask.in_order {
             return Some(HugeSearch { ask, made: 1, tried: 0, attempt: Attempt::huge(Nodes::Any, ask.rights) });
         }
@@ -65,7 +64,7 @@ impl UsedPages {
     }
 
     /// Goes on with a search whose attempt failed; `None` after the last.
-    pub(crate) fn go_on_searching(&self, search: &HugeSearch, phys: &PhysMem<impl Tracer>) -> Option<HugeSearch> {
+    pub(crate) fn go_on_searching(&self, search: &HugeSearch, phys: &PhysMem) -> Option<HugeSearch> {
         let HugeSearch { ask, made, tried, attempt } = *search;
         if ask.in_order {
             return None;
@@ -77,7 +76,7 @@ impl UsedPages {
         self.next_attempt(ask, made, tried | asked, phys)
     }
 
-    fn next_attempt(&self, ask: HugeAsk, made: u8, tried: u64, phys: &PhysMem<impl Tracer>) -> Option<HugeSearch> {
+    fn next_attempt(&self, ask: HugeAsk, made: u8, tried: u64, phys: &PhysMem) -> Option<HugeSearch> {
         let rule = ask.placement.rule();
         let mut made = made;
         loop {

@@ -9,7 +9,6 @@ use crate::lru::ZoneLru;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::policy::Policy;
-use crate::trace::Tracer;
 
 /// Facts that a placement sees.
 pub struct View<'a> {
@@ -37,12 +36,12 @@ pub(super) trait Known {
 }
 
 /// The engine as a placement sees it.
-pub(super) struct Engine<'a, T: Tracer> {
-    pub(super) phys: &'a PhysMem<T>,
+pub(super) struct Engine<'a> {
+    pub(super) phys: &'a PhysMem,
     pub(super) pages: &'a UsedPages,
 }
 
-impl<T: Tracer> Known for Engine<'_, T> {
+impl Known for Engine<'_> {
     fn distances(&self) -> Distances<'_> {
         self.phys.frames.distances()
     }
