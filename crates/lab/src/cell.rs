@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use order9_machine::{GuardStep, Guarded, Outcome, Results, Series, Thread, Tick};
+use order9_machine::{GuardStep, Guarded, Outcome, Results, Series, Tick};
 use order9_procfs::command_line::LogLine;
 use order9_record::{self as record, Counters, Durations, ProcFile, Run, Unit};
 use order9_report::number::size;
 use order9_snapshot::Snapshot;
 use order9_snapshot::maps::MapSeries;
 use order9_units::Nanos;
-use order9_workloads::{Facts, Parameters, Recording, Value, Workload, run_as_chosen};
+use order9_workloads::{Facts, Parameters, Recording, Value, Workload};
 
 use crate::error::PlanError;
 use crate::events::events;
@@ -64,11 +64,8 @@ pub(crate) fn run_cell(making: &Making<'_>, cell: Cell, mut watch: impl FnMut(&T
     let results = match program {
         None => machine.run(plan.workload, &parameters, watch),
         Some(program) => {
-            let (program, parameters) = (Arc::clone(program), parameters.clone());
-            let body = move |thread: Thread| async move {
-                run_as_chosen(thread.clone(), &parameters, program.begin(cell, thread)).await
-            };
-            machine.run_program(plan.workload.name(), body, watch)
+            let program = Arc::clone(program);
+            machine.run_as_chosen(plan.workload, &parameters, move |thread| program.begin(cell, thread), watch)
         }
     };
     let mut run = record_of(plan, cell, &results);

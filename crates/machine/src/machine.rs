@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use order9_mm::hugetlb::PoolSize;
 use order9_mm::{Mm, SWAP_MAX, SpaceId};
 use order9_units::{Bytes, Nanos, NodeId, Pages};
-use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload};
+use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload, run_as_chosen};
 
 use crate::cost::{Picos, Prices};
 use crate::disk::DiskError;
@@ -189,10 +189,23 @@ impl Machine {
     }
 
     /// Runs a workload to its end. `watch` sees the engine whenever counters are read.
-    pub fn run(self, workload: Workload, parameters: &Parameters, watch: impl FnMut(&Tick<'_>)) -> Results {
-        let parameters = parameters.clone();
-        let body = move |thread| async move { workload.run(thread, &parameters).await };
-        self.run_program(workload.name(), body, watch)
+    pub fn run(self, workload: Workload, parameters: &Parameters, mut watch: impl FnMut(&Tick<'_>)) -> Results {
+        self.run_body(workload.name(), body_of(workload, parameters.clone()), &mut watch)
+    }
+
+    /// Runs a program of the caller's under the name of `workload`: bound, under the memory policy and beside the others that
+    /// `parameters` ask for.
+    pub fn run_as_chosen<F>(
+        self,
+        workload: Workload,
+        parameters: &Parameters,
+        program: impl FnOnce(Thread) -> F + 'static,
+        mut watch: impl FnMut(&Tick<'_>),
+    ) -> Results
+    where
+        F: Future<Output = Result<(), Stop>> + 'static,
+    {
+        self.run_body(workload.name(), as_chosen(boxed(program), parameters.clone()), &mut watch)
     }
 
     /// Runs a program, and all it starts, to the end.
@@ -288,6 +301,16 @@ impl Machine {
         };
         self.kernel.results(outcome, elapsed, times)
     }
+}
+
+/// The code of a workload. No caller compiles it again, since it depends on no type of the caller.
+fn body_of(workload: Workload, parameters: Parameters) -> Body {
+    boxed(move |thread| async move { workload.run(thread, &parameters).await })
+}
+
+/// The code of `program` and of what is to run before and beside it.
+fn as_chosen(program: Body, parameters: Parameters) -> Body {
+    boxed(move |thread: Thread| async move { run_as_chosen(thread.clone(), &parameters, program(thread)).await })
 }
 
 /// End of the first program.

@@ -42,7 +42,7 @@ impl Trace {
     }
 }
 
-/// An event in the engine that a tracer sees.
+/// An event in the engine, as a tracepoint of Linux tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An event of the allocator.
