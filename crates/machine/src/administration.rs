@@ -1,10 +1,10 @@
-//! The machine as its administrator sees it: its size and free memory, and requests to drop caches, to compact and to resize
+//! The machine as its administrator sees it: its size and free memory, and requests to drop caches, to reclaim, to compact and to resize
 //! pools.
 
 use order9_mm::Errno;
 use order9_mm::env::Env as _;
-use order9_mm::tasks::{compact_memory, compact_node, drop_pagecache, drop_slab};
-use order9_units::NodeId;
+use order9_mm::tasks::{NodeReclaim, compact_memory, compact_node, drop_pagecache, drop_slab, reclaim_on_request};
+use order9_units::{Bytes, NodeId, Pages};
 use order9_workloads::{Administration, DropCaches, Facts, Memory, PoolFile, Stop};
 
 use crate::faults::refused;
@@ -46,6 +46,19 @@ impl Administration for Thread {
         }
         self.spend().await;
         self.alive()
+    }
+
+    async fn reclaim(&self, node: NodeId, amount: Bytes, swappiness: Option<u64>) -> Result<bool, Stop> {
+        self.enter().await?;
+        let goal = Pages::from_bytes_ceil(amount);
+        let reclaimed = reclaim_on_request(self, &NodeReclaim { node, goal, swappiness }).await;
+        self.spend().await;
+        self.alive()?;
+        match reclaimed {
+            Ok(_) => Ok(true),
+            Err(Errno::Eagain) => Ok(false),
+            Err(errno) => Err(refused("write", errno)),
+        }
     }
 
     fn nr_hugepages(&self) -> u64 {

@@ -26,7 +26,10 @@ pub fn moved(run: &Run) -> f64 {
 /// Pages that were reclaimed, whoever did it.
 #[must_use]
 pub fn reclaimed(run: &Run) -> f64 {
-    ["pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged"].map(|by| growth_of_all(run, by)).iter().sum()
+    ["pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged", "pgsteal_proactive"]
+        .map(|by| growth_of_all(run, by))
+        .iter()
+        .sum()
 }
 
 /// Pages that were written to swap.

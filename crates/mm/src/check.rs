@@ -38,6 +38,7 @@ impl PhysMem {
         for (who, steal, scan) in [
             ("kswapd", counters.pgsteal_kswapd.total(), counters.pgscan_kswapd.total()),
             ("direct", counters.pgsteal_direct.total(), counters.pgscan_direct.total()),
+            ("proactive", counters.pgsteal_proactive.total(), counters.pgscan_proactive.total()),
         ] {
             require(steal <= scan, "only scanned pages are reclaimed", || format!("{who}: {steal} of {scan}"))?;
         }

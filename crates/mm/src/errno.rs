@@ -13,7 +13,9 @@ pub enum Errno {
     Esrch,
     /// `EBADF`: no such file.
     Ebadf,
-    /// `EAGAIN`: the mappings changed under an operation of several steps; it can be started again.
+    /// `EINTR`: the task was killed meanwhile.
+    Eintr,
+    /// `EAGAIN`: less could be done than was asked, or the mappings changed under an operation of several steps; it can be started again.
     Eagain,
     /// `EIO`: pages lie on other nodes than they should (`MPOL_MF_STRICT`).
     Eio,
@@ -50,6 +52,7 @@ impl Errno {
             Self::Enoent => "ENOENT",
             Self::Esrch => "ESRCH",
             Self::Ebadf => "EBADF",
+            Self::Eintr => "EINTR",
             Self::Eagain => "EAGAIN",
             Self::Eio => "EIO",
             Self::Enosys => "ENOSYS",

@@ -7,6 +7,8 @@ pub enum Reclaimer {
     Kswapd,
     /// A task that needs memory.
     Direct,
+    /// A task that was told to reclaim a node.
+    Proactive,
 }
 
 /// Pages that a pass took off inactive lists, and how it found them; Linux' `scan_control.nr`.

@@ -80,6 +80,10 @@ pub struct Counters {
     pub pgsteal_kswapd: ByZone,
     /// `pgsteal_direct`: the same by tasks that need memory.
     pub pgsteal_direct: ByZone,
+    /// `pgscan_proactive`: inactive pages that reclaim of a node on request looked at.
+    pub pgscan_proactive: ByZone,
+    /// `pgsteal_proactive`: pages that reclaim of a node on request freed.
+    pub pgsteal_proactive: ByZone,
     /// `allocstall_dma`, ..., `allocstall` up to 4.7: tasks that began to reclaim, by the class of their request.
     pub allocstall: ByZone,
     /// `pgscan_direct_throttle`: tasks that had to wait for kswapd before they reclaimed.
@@ -240,6 +244,7 @@ impl Counters {
         match by {
             Reclaimer::Kswapd => &mut self.pgscan_kswapd,
             Reclaimer::Direct => &mut self.pgscan_direct,
+            Reclaimer::Proactive => &mut self.pgscan_proactive,
         }
     }
 
@@ -248,6 +253,7 @@ impl Counters {
         match by {
             Reclaimer::Kswapd => &mut self.pgsteal_kswapd,
             Reclaimer::Direct => &mut self.pgsteal_direct,
+            Reclaimer::Proactive => &mut self.pgsteal_proactive,
         }
     }
 }

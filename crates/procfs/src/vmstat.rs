@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use order9_mm::policy::{LazyFree, LruScope, NewAnon};
-use order9_mm::{Counters, LruList, LruType, Mm, NumaCounters, Zone};
+use order9_mm::{ByZone, Counters, LruList, LruType, Mm, NumaCounters, Zone};
 use order9_units::{CounterMeaning, CounterUnit, Migratetype, ZoneKind};
 
 use crate::by_kind::{by_list, by_type, by_zone};
@@ -242,15 +242,22 @@ fn allocation_events(mm: &Mm, fields: &mut Fields) {
 }
 
 fn reclaim_events(mm: &Mm, fields: &mut Fields) {
-    let counters = mm.counters();
-    match mm.policy().reclaim.lru {
-        LruScope::Node => fields.extend([
-            pages("pgrefill", counters.pgrefill.total()),
-            pages("pgsteal_kswapd", counters.pgsteal_kswapd.total()),
-            pages("pgsteal_direct", counters.pgsteal_direct.total()),
-            pages("pgscan_kswapd", counters.pgscan_kswapd.total()),
-            pages("pgscan_direct", counters.pgscan_direct.total()),
-        ]),
+    let (counters, rules) = (mm.counters(), &mm.policy().reclaim);
+    let proactive = |name, counter: &ByZone| rules.node_file.then(|| pages(name, counter.total()));
+    match rules.lru {
+        LruScope::Node => {
+            fields.extend([
+                pages("pgrefill", counters.pgrefill.total()),
+                pages("pgsteal_kswapd", counters.pgsteal_kswapd.total()),
+                pages("pgsteal_direct", counters.pgsteal_direct.total()),
+            ]);
+            fields.extend(proactive("pgsteal_proactive", &counters.pgsteal_proactive));
+            fields.extend([
+                pages("pgscan_kswapd", counters.pgscan_kswapd.total()),
+                pages("pgscan_direct", counters.pgscan_direct.total()),
+            ]);
+            fields.extend(proactive("pgscan_proactive", &counters.pgscan_proactive));
+        }
         LruScope::Zone => {
             fields.extend(by_zone!(pages, "pgrefill", |kind| counters.pgrefill.of(kind)));
             fields.extend(by_zone!(pages, "pgsteal_kswapd", |kind| counters.pgsteal_kswapd.of(kind)));

@@ -71,6 +71,7 @@ pub(crate) enum Asked {
     KernelFree(<Thread as KernelAllocator>::KernelMemory),
     DropCaches(DropCaches),
     Compact(Option<NodeId>),
+    Reclaim(NodeId, Bytes, Option<u64>),
     SetNrHugepages(u64),
     PageNode(Area),
     MovePages(Area, NodeId),
@@ -92,6 +93,7 @@ pub(crate) enum Asked {
 /// The answer to a system call.
 pub(crate) enum Answer {
     Nothing,
+    Truth(bool),
     Area(Area),
     Number(u64),
     Loads(order9_workloads::Loads),
@@ -138,6 +140,7 @@ impl Asked {
             Self::KernelFree(_) => "kernel_free",
             Self::DropCaches(_) => "drop_caches",
             Self::Compact(_) => "compact",
+            Self::Reclaim(..) => "reclaim",
             Self::SetNrHugepages(_) => "set_nr_hugepages",
             Self::PageNode(_) => "page_node",
             Self::MovePages(..) => "move_pages",
@@ -202,6 +205,9 @@ impl Asked {
             Self::KernelFree(memory) => sys.kernel_free(*memory).await.map(nothing),
             Self::DropCaches(what) => sys.drop_caches(*what).await.map(nothing),
             Self::Compact(node) => sys.compact(*node).await.map(nothing),
+            Self::Reclaim(node, amount, swappiness) => {
+                sys.reclaim(*node, *amount, *swappiness).await.map(Answer::Truth)
+            }
             Self::SetNrHugepages(count) => {
                 sys.set_nr_hugepages(PoolFile::NrHugepages, *count).await.map(Answer::Number)
             }
@@ -234,6 +240,7 @@ impl Answer {
     pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         match self {
             Self::Nothing => Ok(py.None().into_bound(py)),
+            Self::Truth(truth) => truth.into_bound_py_any(py),
             Self::Area(area) => PyArea(area).into_bound_py_any(py),
             Self::Number(number) => number.into_bound_py_any(py),
             Self::Loads(loads) => PyLoads(loads).into_bound_py_any(py),

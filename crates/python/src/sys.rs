@@ -385,6 +385,15 @@ impl PySys {
         Call(Asked::Compact(node.map(NodeId)))
     }
 
+    /// Writes an amount and a swappiness, 0 to 200, to /sys/devices/system/node/nodeN/reclaim. Answers whether as much could be reclaimed.
+    #[pyo3(signature = (node, amount, *, swappiness=None))]
+    fn reclaim(&self, node: u16, amount: &Bound<'_, PyAny>, swappiness: Option<u64>) -> PyResult<Call> {
+        match swappiness {
+            Some(value) if value > 200 => Err(unknown("swappiness", &value.to_string(), "0 to 200")),
+            _ => Ok(Call(Asked::Reclaim(NodeId(node), bytes(amount)?, swappiness))),
+        }
+    }
+
     /// Writes /proc/sys/vm/nr_hugepages. Answers how many pages the pools hold then.
     fn set_nr_hugepages(&self, count: u64) -> Call {
         Call(Asked::SetNrHugepages(count))

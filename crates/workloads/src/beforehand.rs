@@ -1,9 +1,9 @@
-//! Requests before a program starts, as an administrator makes them: caches are dropped, nodes are compacted, memory of other processes
+//! Requests before a program starts, as an administrator makes them: caches are dropped, a node is reclaimed, nodes are compacted, memory of other processes
 //! is collapsed, a process is started anew.
 //!
 //! Key type: [`Beforehand`]. The requests are parameters of every workload, so that each can be seen with and without them.
 
-use order9_units::{Bytes, Nanos};
+use order9_units::{Bytes, Nanos, NodeId};
 
 use crate::access::Accesses;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
@@ -22,6 +22,33 @@ pub(crate) const DROP_FIRST: Parameter = Parameter {
     kind: Kind::Count { min: 1, max: 3 },
     default: |_| Value::Count(1),
     default_text: "none",
+};
+
+/// The parameter that reclaims a node, after caches were dropped.
+pub(crate) const RECLAIM_FIRST: Parameter = Parameter {
+    key: "reclaim_first",
+    meaning: "memory of a node that is reclaimed before the program starts, by its file `reclaim`, as far as it can be",
+    kind: Kind::Bytes { min: UNIT },
+    default: |_| Value::Bytes(UNIT),
+    default_text: "none",
+};
+
+/// The parameter that says which node.
+pub(crate) const RECLAIM_NODE: Parameter = Parameter {
+    key: "reclaim_node",
+    meaning: "node that is reclaimed",
+    kind: Kind::Count { min: 0, max: NODE_MAX },
+    default: |_| Value::Count(0),
+    default_text: "0",
+};
+
+/// The parameter that says from whom memory is taken.
+pub(crate) const RECLAIM_SWAPPINESS: Parameter = Parameter {
+    key: "reclaim_swappiness",
+    meaning: "swappiness of that reclaim: 0 takes pages of files alone",
+    kind: Kind::Count { min: 0, max: 200 },
+    default: |_| Value::Count(60),
+    default_text: "vm.swappiness",
 };
 
 /// The parameter that compacts nodes, after caches were dropped.
@@ -89,7 +116,8 @@ impl<S: Sys> Beforehand<S> {
         let (drop, nodes) = (parameters.chosen_count(DROP_FIRST.key), parameters.chosen_counts(COMPACT_FIRST.key));
         let (holder, retaken) =
             (parameters.chosen_count(COLLAPSE_FIRST.key), parameters.chosen_bytes(RETAKE_FIRST.key));
-        if drop.is_none() && nodes.is_empty() && holder.is_none() && retaken.is_none() {
+        let reclaim = parameters.chosen_bytes(RECLAIM_FIRST.key);
+        if drop.is_none() && reclaim.is_none() && nodes.is_empty() && holder.is_none() && retaken.is_none() {
             return Ok(None);
         }
         sys.phase(BEFOREHAND);
@@ -97,9 +125,13 @@ impl<S: Sys> Beforehand<S> {
             let what = [DropCaches::Pages, DropCaches::Slab, DropCaches::All][what as usize - 1];
             sys.drop_caches(what).await?;
         }
-        for &node in nodes {
-            // The kind of the parameter has the range of nodes.
-            sys.compact(Some(order9_units::NodeId(node as u16))).await?;
+        if let Some(amount) = reclaim {
+            let node = node(parameters.chosen_count(RECLAIM_NODE.key).unwrap_or(0));
+            // The program starts in what could be reclaimed, as it does after a write that returned EAGAIN.
+            let _ = sys.reclaim(node, amount, parameters.chosen_count(RECLAIM_SWAPPINESS.key)).await?;
+        }
+        for &number in nodes {
+            sys.compact(Some(node(number))).await?;
         }
         let mut others = Self { children: Vec::new(), ended: Flag::new(sys)? };
         if let Some(size) = retaken {
@@ -149,6 +181,11 @@ impl<S: Sys> Beforehand<S> {
         }
         Ok(())
     }
+}
+
+/// The node of a number, of which the kind of the parameter has the range.
+const fn node(number: u64) -> NodeId {
+    NodeId(number as u16)
 }
 
 /// Maps memory and writes all of it.

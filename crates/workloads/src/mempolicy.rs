@@ -8,7 +8,10 @@ use std::future::Future;
 
 use order9_units::{NodeId, NodeMask};
 
-use crate::beforehand::{COLLAPSE_FIRST, COLLAPSE_SIZE, COMPACT_FIRST, DROP_FIRST, RETAKE_FIRST, RETAKE_MADVISE};
+use crate::beforehand::{
+    COLLAPSE_FIRST, COLLAPSE_SIZE, COMPACT_FIRST, DROP_FIRST, RECLAIM_FIRST, RECLAIM_NODE, RECLAIM_SWAPPINESS,
+    RETAKE_FIRST, RETAKE_MADVISE,
+};
 use crate::cpus::{CPUS, SPREAD};
 use crate::measure::{Better, Family, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
@@ -107,6 +110,9 @@ pub const GENERAL: &[Parameter] = &[
     CPUS,
     SPREAD,
     DROP_FIRST,
+    RECLAIM_FIRST,
+    RECLAIM_NODE,
+    RECLAIM_SWAPPINESS,
     COMPACT_FIRST,
     COLLAPSE_FIRST,
     COLLAPSE_SIZE,

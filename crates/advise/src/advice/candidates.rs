@@ -8,12 +8,12 @@ use std::cmp::Reverse;
 use order9_import::value_shown;
 use order9_lab::Plan;
 use order9_procfs::sysctl::Setting;
-use order9_snapshot::Snapshot;
 use order9_snapshot::owners::{Holdings, OwnerId, Process};
+use order9_snapshot::{NodeInfo, Snapshot};
 use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages};
 use order9_workloads::Workload;
 
-use super::remedy::{Drop, Placement, Remedy, Target};
+use super::remedy::{Drop, Placement, Reclaim, Remedy, Target};
 
 /// A setting by its Linux name, a value that is worth a try, and what it takes from whom.
 type Row = (&'static str, &'static str, &'static str);
@@ -72,6 +72,8 @@ const RESERVE_MAX: u64 = 20;
 const PROCESSES: usize = 3;
 /// Least memory that is worth a collapse.
 const COLLAPSE_MIN: Pages = Pages::new(8 * PAGEBLOCK_PAGES.get());
+/// Least cache that is worth a request.
+const RECLAIM_MIN: Pages = Pages::new(8 * PAGEBLOCK_PAGES.get());
 /// Least number of pageblocks that are worth a process's restart.
 const ALONE_MIN: u64 = 8;
 
@@ -83,7 +85,7 @@ pub(super) fn candidates(snapshot: &Snapshot, plan: &Plan, held: Option<&Holding
     let of_rows = rows.filter_map(|(name, value, risk)| copy.remedy(&[(name, (*value).to_owned())], risk));
     let computed = [copy.khugepaged(1), copy.khugepaged(10), copy.reserve(2), copy.reserve(4), copy.hugetlb()];
     let of_processes = held.into_iter().flat_map(|held| copy.processes(held));
-    let of_host = of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot));
+    let of_host = of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot)).chain(copy.reclaims());
     of_host.chain(placements(snapshot, plan)).chain(of_processes).collect()
 }
 
@@ -128,6 +130,18 @@ impl Copy<'_> {
         let remedy =
             self.remedy(&settings, "khugepaged takes more of a CPU, and huge pages that others would have had")?;
         Some(Remedy { name: format!("khugepaged {} times as fast", OFTEN * times), ..remedy })
+    }
+
+    /// Cache of each node that was used once, given up with and without compaction of the node, where the kernel can.
+    fn reclaims(&self) -> Vec<Remedy> {
+        let has_file = self.plan.policies[0].policy.reclaim.node_file;
+        let of_node = |node: &NodeInfo| {
+            let idle = Pages::new(node.counters.get("nr_inactive_file").copied().unwrap_or(0));
+            let reclaim = Reclaim { node: node.id, amount: idle.bytes() };
+            let then = [Vec::new(), vec![node.id]];
+            (has_file && idle >= RECLAIM_MIN).then(|| then.map(|then| Remedy::of_reclaim(reclaim, then, self.snapshot)))
+        };
+        self.snapshot.nodes.iter().filter_map(of_node).flatten().collect()
     }
 
     /// Marks that keep `times` as much memory free.

@@ -1,6 +1,7 @@
 //! A remedy: settings and requests to the kernel, what they take from whom, and how they are made.
 
 use order9_procfs::sysctl::Setting;
+use order9_report::number::size;
 use order9_snapshot::Snapshot;
 use order9_snapshot::owners::{OwnerId, Process};
 use order9_units::{Bytes, NodeId, PAGEBLOCK_PAGES, Pages};
@@ -16,6 +17,8 @@ pub struct Remedy {
     pub settings: Vec<String>,
     /// Caches that are dropped once, before the demand.
     pub drop_caches: Option<Drop>,
+    /// Cache that a node gives up once, before the demand and before anything is compacted.
+    pub reclaim: Option<Reclaim>,
     /// Nodes that are compacted once, before the demand and after caches were dropped.
     pub compact_nodes: Vec<NodeId>,
     /// Whether these are all nodes of the host that have memory.
@@ -28,6 +31,15 @@ pub struct Remedy {
     pub placement: Option<Placement>,
     /// Sentences that say what the remedy takes, and from whom.
     pub risks: Vec<String>,
+}
+
+/// Page cache that a node gives up by its file `reclaim`, the least used first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Reclaim {
+    /// The node.
+    pub node: NodeId,
+    /// Memory that is reclaimed.
+    pub amount: Bytes,
 }
 
 /// Nodes on which a program runs, and from which it has its memory.
@@ -89,6 +101,21 @@ impl Drop {
     }
 }
 
+impl Reclaim {
+    fn name(self) -> String {
+        format!("reclaim {} of node {}", size(self.amount), self.node)
+    }
+
+    fn linux(self) -> String {
+        format!("echo \"{} swappiness=0\" > /sys/devices/system/node/node{}/reclaim", self.amount.get(), self.node)
+    }
+
+    fn parameters(self) -> [String; 3] {
+        let (amount, node) = (self.amount.get(), self.node);
+        [format!("reclaim_first={amount}"), format!("reclaim_node={node}"), "reclaim_swappiness=0".to_owned()]
+    }
+}
+
 impl Placement {
     fn name(self) -> String {
         match self {
@@ -132,6 +159,7 @@ impl Placement {
 
 /// Word between the names of remedies that are made together.
 pub(super) const TOGETHER: &str = " + ";
+const RECLAIM_RISK: &str = "what was read once and is read again comes from disk again; the cache in use stays";
 const COMPACT_RISK: &str = "a CPU is busy while pages move, and a program that touches one of these waits for its copy";
 
 impl Remedy {
@@ -159,6 +187,18 @@ impl Remedy {
             compact_all: all,
             risks: risks.map(str::to_owned).collect(),
             ..Self::nothing()
+        }
+    }
+
+    /// Cache that a node gives up, and nodes that are compacted then.
+    pub(super) fn of_reclaim(reclaim: Reclaim, then: Vec<NodeId>, snapshot: &Snapshot) -> Self {
+        let rest = Self::of_requests(None, then, snapshot);
+        let names = [reclaim.name(), rest.name.clone()];
+        Self {
+            name: names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", "),
+            reclaim: Some(reclaim),
+            risks: [RECLAIM_RISK.to_owned()].into_iter().chain(rest.risks.clone()).collect(),
+            ..rest
         }
     }
 
@@ -200,6 +240,7 @@ impl Remedy {
             name: String::new(),
             settings: Vec::new(),
             drop_caches: None,
+            reclaim: None,
             compact_nodes: Vec::new(),
             compact_all: false,
             risks: Vec::new(),
@@ -237,6 +278,7 @@ impl Remedy {
 
     fn has_requests(&self) -> bool {
         self.drop_caches.is_some()
+            || self.reclaim.is_some()
             || !self.compact_nodes.is_empty()
             || self.collapse.is_some()
             || self.restart.is_some()
@@ -259,7 +301,8 @@ impl Remedy {
             [format!("retake_first={}", target.size.get()), format!("retake_madvise={advised}")]
         });
         let place = self.placement.into_iter().flat_map(Placement::parameters);
-        drop.into_iter().chain(compact).chain(collapse).chain(retake).chain(place).collect()
+        let reclaim = self.reclaim.into_iter().flat_map(Reclaim::parameters);
+        drop.into_iter().chain(reclaim).chain(compact).chain(collapse).chain(retake).chain(place).collect()
     }
 
     /// The command of order9 that writes the settings, with a way back, or that collapses memory.
@@ -289,6 +332,7 @@ impl Remedy {
             None => format!("kill {}    # and start {} again", target.pid, target.command),
         });
         let place = self.placement.into_iter().flat_map(Placement::linux);
+        let drop = drop.into_iter().chain(self.reclaim.map(Reclaim::linux));
         self.settings.iter().map(write).chain(drop).chain(all).chain(each).chain(restart).chain(place).collect()
     }
 }
@@ -345,6 +389,24 @@ mod tests {
         let one = of(None, &[1]);
         assert_eq!((one.name.as_str(), one.compact_all), ("compact node 1", false));
         assert_eq!(one.linux(), ["echo 1 > /sys/devices/system/node/node1/compact"]);
+    }
+
+    #[test]
+    fn a_node_gives_up_cache_before_it_is_compacted() {
+        let (snapshot, _) = synth(&SynthSpec { nodes: 2, ..SynthSpec::default() }).expect("a synthetic map");
+        let reclaim = Reclaim { node: NodeId(1), amount: Bytes::from_gib(2) };
+        let remedy = Remedy::of_reclaim(reclaim, vec![NodeId(1)], &snapshot);
+        assert_eq!((remedy.name.as_str(), remedy.kind()), ("reclaim 2 GiB of node 1, compact node 1", "requests"));
+        assert_eq!(
+            remedy.linux(),
+            [
+                "echo \"2147483648 swappiness=0\" > /sys/devices/system/node/node1/reclaim",
+                "echo 1 > /sys/devices/system/node/node1/compact"
+            ]
+        );
+        let parameters = ["reclaim_first=2147483648", "reclaim_node=1", "reclaim_swappiness=0", "compact_first=1"];
+        assert_eq!(remedy.parameters(), parameters);
+        assert_eq!(remedy.risks.len(), 2);
     }
 
     #[test]

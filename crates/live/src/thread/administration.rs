@@ -43,6 +43,16 @@ impl Administration for Thread {
         }
     }
 
+    async fn reclaim(&self, node: NodeId, amount: Bytes, swappiness: Option<u64>) -> Result<bool, Stop> {
+        let swappiness = swappiness.map_or_else(String::new, |value| format!(" swappiness={value}"));
+        let text = format!("{}{swappiness}", amount.get());
+        match fs::write(format!("/sys/devices/system/node/node{}/reclaim", node.0), text) {
+            Ok(()) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(false),
+            Err(error) => Err(refused("write", error)),
+        }
+    }
+
     fn nr_hugepages(&self) -> u64 {
         fs::read_to_string(NR_HUGEPAGES).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }

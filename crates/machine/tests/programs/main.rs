@@ -7,6 +7,7 @@ mod kernel;
 mod locks;
 mod memory;
 mod mempolicy;
+mod node_reclaim;
 mod numa_balancing;
 mod numa_cases;
 mod out_of_memory;

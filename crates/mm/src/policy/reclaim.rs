@@ -44,6 +44,8 @@ pub struct ReclaimPolicy {
     pub node_reach: NodeReach,
     /// A page that a single entry names comes back from swap in memory by itself, without readahead, and gives up its slot. 4.15+.
     pub swap_in_alone: bool,
+    /// Nodes have a file `reclaim`, to which the administrator writes how much of the node is to be reclaimed. 6.17+.
+    pub node_file: bool,
     /// Reclaim splits huge pages that are mapped in part before it takes any page that somebody uses. order9's own.
     pub partial_first: bool,
 }
@@ -193,6 +195,7 @@ impl Default for ReclaimPolicy {
             lazy_free: LazyFree::FileLists,
             node_reach: NodeReach::Within,
             swap_in_alone: true,
+            node_file: false,
             partial_first: false,
         }
     }

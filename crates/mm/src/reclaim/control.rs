@@ -49,6 +49,8 @@ pub struct ReclaimControl {
     pub may_swap: bool,
     /// Dirty pages may be written.
     pub may_writepage: bool,
+    /// Swappiness of the run, 0 to 200; `vm.swappiness` if `None`.
+    pub swappiness: Option<u64>,
     /// Flags of the request that needs memory: they say whether I/O may be started and filesystems be entered.
     pub gfp: Gfp,
     /// Pages looked at.
@@ -88,6 +90,7 @@ impl ReclaimControl {
             may_unmap: true,
             may_swap: true,
             may_writepage: true,
+            swappiness: None,
             gfp: Gfp::GFP_KERNEL,
             nr_scanned: 0,
             nr_reclaimed: 0,

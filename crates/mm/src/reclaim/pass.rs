@@ -72,7 +72,7 @@ impl UsedPages {
         let set = phys.lru_set(zone);
         let view = self.balance_view(run, zone, set, phys);
         let targets = view.targets(&phys.policy.reclaim);
-        let cut = run.by == Reclaimer::Direct && run.priority == DEF_PRIORITY;
+        let cut = run.by != Reclaimer::Kswapd && run.priority == DEF_PRIORITY;
         let reclaimed_before = run.nr_reclaimed;
         if !run.sets.contains(&set) {
             run.sets.push(set);
@@ -100,7 +100,7 @@ impl UsedPages {
             free: of_set(|zone| zone.free()),
             high: of_set(|zone| zone.watermarks().high + zone.boost()),
             priority: run.priority,
-            swappiness: phys.settings.swappiness,
+            swappiness: run.swappiness.unwrap_or(phys.settings.swappiness),
             has_swap: self.swap.swap_total() > Pages::ZERO,
             swap_free: if run.may_swap { self.swap.swap_free().get() } else { 0 },
             file_refaults: self.lru.workingset.has_file_refaults(set),
@@ -146,7 +146,7 @@ impl UsedPages {
 
     fn is_throttled(&self, run: &ReclaimControl, pass: &Pass, of: LruType, phys: &PhysMem) -> bool {
         let isolated = phys.zones_of_set(pass.set).map(|zone| self.lru.zone_lru(zone.id()).isolated(of)).sum();
-        run.by == Reclaimer::Direct && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
+        run.by != Reclaimer::Kswapd && too_many_isolated(isolated, pass.view.sizes[of.inactive().index()], run.gfp)
     }
 }
 

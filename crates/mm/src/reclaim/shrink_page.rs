@@ -121,7 +121,7 @@ impl UsedPages {
         phys: &mut PhysMem,
     ) -> Outcome {
         let word = phys.frames.word(idx);
-        if run.by == Reclaimer::Direct || !word.has(PageFlag::Reclaim) || !flags.dirty {
+        if run.by != Reclaimer::Kswapd || !word.has(PageFlag::Reclaim) || !flags.dirty {
             phys.counters.nr_vmscan_immediate_reclaim += word.frames();
             phys.frames.set(idx, word.with(PageFlag::Reclaim, true));
             return Outcome::Activate;

@@ -55,7 +55,7 @@ pub use numa_scan::task_numa_work;
 pub use open::open_inode;
 pub use page_reporting::{REPORTING_DELAY, page_reporting};
 pub use read::{read_page, wait_for_page};
-pub use reclaim::{direct_reclaim, reclaim_node};
+pub use reclaim::{NodeReclaim, direct_reclaim, reclaim_node, reclaim_on_request};
 pub use slow_path::{Effort, Pressure, alloc_pages, alloc_slow};
 pub use tmpfs::{Filled, tmpfs_page, tmpfs_page_to_write};
 pub use user_task::UserTask;

@@ -170,6 +170,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "a page that a single entry names comes back from swap in memory without readahead, and gives up its slot", "4.15+"
     ),
     flag!(
+        reclaim.node_file,
+        "Whether nodes have a file to which the administrator writes how much of the node is to be reclaimed",
+        off: "memory of a node is reclaimed only where somebody needs memory", "up to 6.16",
+        on: "/sys/devices/system/node/nodeN/reclaim takes an amount, and a swappiness", "6.17+"
+    ),
+    flag!(
         reclaim.partial_first,
         "Whether reclaim begins with huge pages that are mapped in part",
         off: "unmapped parts of a huge page become free when its shrinker gets to it, after pages in use", "every release",

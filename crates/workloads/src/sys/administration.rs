@@ -21,6 +21,11 @@ pub trait Administration {
     /// packed, however long that takes.
     fn compact(&self, node: Option<NodeId>) -> impl Future<Output = Result<(), Stop>>;
 
+    /// Writes to /sys/devices/system/node/nodeN/reclaim: so much of the node's memory is reclaimed, at a swappiness of 0 to 200, or
+    /// at vm.swappiness; says whether as much could be reclaimed.
+    fn reclaim(&self, node: NodeId, amount: Bytes, swappiness: Option<u64>)
+    -> impl Future<Output = Result<bool, Stop>>;
+
     /// Reads /proc/sys/vm/nr_hugepages: how many pages the hugetlb pools hold.
     fn nr_hugepages(&self) -> u64;
 

@@ -73,6 +73,13 @@ pub(super) async fn page_cache(sys: Thread, file: Bytes, memory: Bytes) -> Resul
     sys.touch(area, Access::Write).await
 }
 
+/// Has cache of a node reclaimed on request.
+pub(super) async fn node_file(sys: Thread) -> Result<(), Stop> {
+    let id = sys.create_file(mib(16)).await?;
+    sys.read(id, Bytes::ZERO, mib(16)).await?;
+    sys.reclaim(NodeId(0), mib(4), None).await.map(drop)
+}
+
 /// Uses memory of the other node over and over.
 pub(super) async fn far_memory(sys: Thread, memory: Bytes) -> Result<(), Stop> {
     sys.set_affinity(&sys.cpus_of(NodeId(0))).await?;

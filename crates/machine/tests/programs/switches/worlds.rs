@@ -34,7 +34,7 @@ impl From<Results> for Seen {
 pub(super) type World = fn(Policy) -> Seen;
 
 /// Every world and its name. The search looks into those that no witness names, too.
-pub(super) const WORLDS: [(&str, World); 45] = [
+pub(super) const WORLDS: [(&str, World); 46] = [
     ("requests", |policy| Seen::Text(engine::requests(policy))),
     ("settings", |policy| Seen::Text(engine::settings(policy))),
     ("kernel-blocks", |policy| small(policy).run_program("kernel blocks", targeted::kernel_blocks, |_| ()).into()),
@@ -73,6 +73,9 @@ pub(super) const WORLDS: [(&str, World); 45] = [
     ("large-cache", |policy| {
         let machine = machine(policy, &[1400], 1, &[]);
         machine.run_program("page cache", |sys| targeted::page_cache(sys, mib(1200), mib(400)), |_| ()).into()
+    }),
+    ("node-file", |policy| {
+        machine(policy, &[64], 1, &[]).run_program("administrator", targeted::node_file, |_| ()).into()
     }),
     ("far", |policy| {
         let machine = machine(

@@ -122,7 +122,7 @@ impl ShrinkSlab {
             ScanStep::Invalidated(pages) => {
                 match self.control.by {
                     Reclaimer::Kswapd => phys.counters.kswapd_inodesteal += pages,
-                    Reclaimer::Direct => phys.counters.pginodesteal += pages,
+                    Reclaimer::Direct | Reclaimer::Proactive => phys.counters.pginodesteal += pages,
                 }
                 call.batch = Some(batch);
                 ShrinkStep::Progress

@@ -100,7 +100,9 @@ impl Mm {
                 self.reclaim.set_reclaim_flags(zone, flags, &self.phys);
                 stats.stalls_kswapd().then_some(Stalled::Writeback)
             }
-            Reclaimer::Direct => self.reclaim.reclaim_flags(zone, &self.phys).congested.then_some(Stalled::Congested),
+            Reclaimer::Direct | Reclaimer::Proactive => {
+                self.reclaim.reclaim_flags(zone, &self.phys).congested.then_some(Stalled::Congested)
+            }
         }
     }
 

@@ -46,7 +46,8 @@ impl Mm {
         Some((self.begin_reclaim(control), NodePass { zone, slab }))
     }
 
-    fn is_through(&mut self, id: ReclaimId) -> bool {
+    /// Whether the run has reclaimed what it set out for.
+    pub(crate) fn is_through(&mut self, id: ReclaimId) -> bool {
         let run = self.reclaim_mut(id);
         run.nr_reclaimed >= run.nr_to_reclaim
     }

@@ -1,0 +1,95 @@
+//! Reclaim of a node on request of the administrator: the effect of a write to `/sys/devices/system/node/nodeN/reclaim`.
+//!
+//! Linux documents the file beside `memory.reclaim` of control groups, which takes the same text
+//! (Documentation/admin-guide/cgroup-v2.rst).
+
+use alloc::vec::Vec;
+
+use order9_units::{NodeId, Order, Pages, ZoneKind};
+
+use crate::Mm;
+use crate::env::Stall;
+use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, ReclaimId};
+use crate::reclaim::node::NodePass;
+use crate::reclaimer::{CHUNK, Reclaimer};
+use crate::space::Errno;
+use crate::tasks::reclaim::node::shrink_node;
+
+/// Tries in a row that may free nothing before the request fails: `MAX_RECLAIM_RETRIES`.
+const RETRIES: u32 = 16;
+/// A try sets out for this part of what is left.
+const PART: u64 = 4;
+
+/// Request to reclaim a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeReclaim {
+    /// The node.
+    pub node: NodeId,
+    /// Pages to reclaim.
+    pub goal: Pages,
+    /// Swappiness of the request, 0 to 200; `vm.swappiness` if `None`.
+    pub swappiness: Option<u64>,
+}
+
+/// Reclaims as many pages of the node as asked, or somewhat more; returns how many it reclaimed.
+///
+/// # Errors
+/// `ENOENT` where the kernel has no such file or the machine no such node; `EAGAIN` where less could be reclaimed; `EINTR` where
+/// the task was killed meanwhile.
+pub async fn reclaim_on_request<E: Stall>(env: &E, request: &NodeReclaim) -> Result<Pages, Errno> {
+    let passes = env.with(|mm| mm.passes_over(request.node))?;
+    let (mut reclaimed, mut in_vain) = (0, 0);
+    while reclaimed < request.goal.get() {
+        if env.task().oom_victim {
+            return Err(Errno::Eintr);
+        }
+        let part = ((request.goal.get() - reclaimed) / PART).max(CHUNK);
+        let id = env.with(|mm| mm.begin_reclaim(control(part, request.swappiness)));
+        reclaim_part(env, id, &passes).await;
+        let got = env.with(|mm| {
+            let got = mm.reclaim_mut(id).nr_reclaimed;
+            mm.end_reclaim(id);
+            got
+        });
+        reclaimed += got;
+        in_vain = if got == 0 { in_vain + 1 } else { 0 };
+        if in_vain > RETRIES {
+            return Err(Errno::Eagain);
+        }
+    }
+    Ok(Pages::new(reclaimed))
+}
+
+/// Passes over all lists of the node, each more thorough than the one before, until the run has what it set out for.
+async fn reclaim_part<E: Stall>(env: &E, id: ReclaimId, passes: &[NodePass]) {
+    for priority in (0..=DEF_PRIORITY).rev() {
+        env.with(|mm| mm.reclaim_mut(id).priority = priority);
+        for pass in passes {
+            shrink_node(env, id, pass).await;
+        }
+        if env.with(|mm| mm.is_through(id)) {
+            return;
+        }
+    }
+}
+
+fn control(goal: u64, swappiness: Option<u64>) -> ReclaimControl {
+    let mut control = ReclaimControl::new(Reclaimer::Proactive, Order::ZERO, goal, ZoneKind::Movable);
+    control.swappiness = swappiness;
+    control
+}
+
+impl Mm {
+    /// A pass for each set of LRU lists of the node. The caches of the kernel belong to the node, and one pass shrinks them.
+    fn passes_over(&self, node: NodeId) -> Result<Vec<NodePass>, Errno> {
+        if !self.phys.policy.reclaim.node_file {
+            return Err(Errno::Enoent);
+        }
+        let mut zones = self.phys.zones_up_to(node, ZoneKind::Movable);
+        zones.dedup_by_key(|zone| self.phys.lru_set(*zone));
+        match zones.is_empty() {
+            true => Err(Errno::Enoent),
+            false => Ok(zones.iter().enumerate().map(|(at, &zone)| NodePass { zone, slab: at == 0 }).collect()),
+        }
+    }
+}
