@@ -104,6 +104,21 @@ def test_children_run_beside_their_parent() -> None:
     assert sorted(go(parent).samples("touched").to_pydict()["value"]) == [256.0, 512.0]
 
 
+def test_a_node_is_reclaimed_on_request() -> None:
+    @o9.workload
+    def administrator(sys: o9.Sys) -> Calls:
+        file = yield sys.create_file("64M")
+        yield sys.fsync(file)
+        sys.count("whole", int((yield sys.reclaim(0, "16M", swappiness=0))))
+        sys.count("whole", int((yield sys.reclaim(0, "512M", swappiness=0))))
+
+    run = go(administrator, machine="guest-disk", policy="linux-6.18")
+    assert run.samples("whole").to_pydict()["value"] == [1.0, 0.0]
+    assert go(administrator, machine="guest-disk", policy="linux-6.12").failures == [
+        "linux-6.12, seed 1: write failed with ENOENT"
+    ]
+
+
 def test_a_refusal_is_an_oserror_where_it_was_asked_for() -> None:
     caught = []
 

@@ -65,6 +65,7 @@ fn fields(event: &Event) -> String {
             u8::from(event.change_ownership)
         ),
         Event::Frame(FrameEvent::PageFree { pfn, order }) => format!("pfn={:#x} order={}", pfn.get(), order.get()),
+        Event::PageFreeBatched { pfn } => format!("pfn={:#x} order=0", pfn.get()),
         Event::Frame(FrameEvent::PagePcpuDrain { pfn, order, migratetype }) => {
             format!("pfn={:#x} order={} migratetype={}", pfn.get(), order.get(), migratetype.index())
         }
@@ -100,7 +101,12 @@ fn fields(event: &Event) -> String {
             u8::from(*wmark_check)
         ),
         Event::DirectReclaimBegin { order, gfp } => format!("order={} gfp_flags={gfp:?}", order.get()),
-        Event::DirectReclaimEnd { reclaimed } => format!("nr_reclaimed={reclaimed}"),
+        Event::NodeReclaimBegin { node, order, gfp } => {
+            format!("nid={} order={} gfp_flags={gfp:?}", node.0, order.get())
+        }
+        Event::DirectReclaimEnd { reclaimed } | Event::NodeReclaimEnd { reclaimed } => {
+            format!("nr_reclaimed={reclaimed}")
+        }
         Event::LruIsolate { class, order, requested, scanned, skipped, taken, list } => format!(
             "classzone={} order={} nr_requested={requested} nr_scanned={scanned} nr_skipped={skipped} nr_taken={taken} \
              lru={}",
@@ -241,6 +247,8 @@ mod tests {
             (Event::KswapdWake { node, class: ZoneKind::Dma32, order: Order::ZERO }, "nid=1 zid=1 order=0"),
             (Event::KswapdSleep { node }, "nid=1"),
             (Event::DirectReclaimEnd { reclaimed: 33 }, "nr_reclaimed=33"),
+            (Event::NodeReclaimEnd { reclaimed: 7 }, "nr_reclaimed=7"),
+            (Event::PageFreeBatched { pfn: order9_units::Pfn::new(0x2a) }, "pfn=0x2a order=0"),
         ] {
             assert_eq!(fields(&event), text);
         }

@@ -10,7 +10,7 @@ use crate::time::{CpuId, Handle, Switch, TaskId};
 pub use order9_mm::trace::{CollapseEvent, CompactEvent, Event};
 
 /// Tracepoints, as Linux names them, in the order of their bits.
-const NAMES: [&str; 43] = [
+const NAMES: [&str; 46] = [
     "mm_page_alloc",
     "mm_page_alloc_zone_locked",
     "mm_page_alloc_extfrag",
@@ -53,6 +53,9 @@ const NAMES: [&str; 43] = [
     "mm_compaction_fast_isolate_freepages",
     "mm_khugepaged_scan_file",
     "mm_khugepaged_collapse_file",
+    "mm_page_free_batched",
+    "mm_vmscan_node_reclaim_begin",
+    "mm_vmscan_node_reclaim_end",
     SCHED_SWITCH,
 ];
 
@@ -102,6 +105,7 @@ const fn kind(event: &Event) -> usize {
         Event::Frame(FrameEvent::Extfrag(_)) => 2,
         Event::Frame(FrameEvent::PageFree { .. }) => 3,
         Event::Frame(FrameEvent::PagePcpuDrain { .. }) => 4,
+        Event::PageFreeBatched { .. } => 42,
         Event::WakeupKswapd { .. } => 5,
         Event::ShrinkSlabStart { .. } => 6,
         Event::ShrinkSlabEnd { .. } => 7,
@@ -143,6 +147,8 @@ const fn kind(event: &Event) -> usize {
             CompactEvent::FastIsolateFreepages { .. } => 39,
         },
         Event::ReclaimRetryZone { .. } => 34,
+        Event::NodeReclaimBegin { .. } => 43,
+        Event::NodeReclaimEnd { .. } => 44,
     }
 }
 

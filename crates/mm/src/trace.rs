@@ -47,6 +47,12 @@ impl Trace {
 pub enum Event {
     /// An event of the allocator.
     Frame(FrameEvent),
+    /// `mm_page_free_batched`: a single page was freed together with others, as those of LRU lists are when their last user goes, and
+    /// those that reclaim frees.
+    PageFreeBatched {
+        /// The page.
+        pfn: Pfn,
+    },
     /// `mm_shrink_slab_start`: a shrinker is called.
     ShrinkSlabStart {
         /// The shrinker that is called.
@@ -123,6 +129,20 @@ pub enum Event {
     },
     /// `mm_vmscan_direct_reclaim_end`: it goes on with its request.
     DirectReclaimEnd {
+        /// Pages reclaimed.
+        reclaimed: u64,
+    },
+    /// `mm_vmscan_node_reclaim_begin`: a node is reclaimed before another one is used, or on request.
+    NodeReclaimBegin {
+        /// The node.
+        node: NodeId,
+        /// Order of the request.
+        order: Order,
+        /// Flags of the request.
+        gfp: Gfp,
+    },
+    /// `mm_vmscan_node_reclaim_end`: reclaim of the node is over.
+    NodeReclaimEnd {
         /// Pages reclaimed.
         reclaimed: u64,
     },

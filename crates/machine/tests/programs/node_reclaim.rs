@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use order9_machine::{Machine, Options, Outcome, Results, Thread};
+use order9_machine::{Event, Machine, Options, Outcome, Results, Thread, TraceKinds};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, NodeId, Pages, Pfn, PfnRange, ZoneKind};
@@ -30,7 +30,9 @@ fn machine(policy: &str) -> Machine {
     };
     let mm = MmBuilder::new(&layout, policy).expect("zones are a layout").content_tags().boot();
     let disks = vec![disk(Pages::from_bytes_floor(NODE))];
-    let options = Options { disks, check_every: NonZeroU64::new(64), ..Options::new(1) };
+    let traced = ["mm_vmscan_node_reclaim_begin", "mm_vmscan_node_reclaim_end"];
+    let trace = traced.into_iter().try_fold(TraceKinds::NONE, TraceKinds::with).expect("they are tracepoints");
+    let options = Options { disks, trace, trace_max: 1_000, check_every: NonZeroU64::new(64), ..Options::new(1) };
     Machine::new(mm, cpus, prices(), &options).expect("there are CPUs")
 }
 
@@ -59,6 +61,15 @@ fn a_node_gives_as_much_of_its_cache_as_was_asked() {
     assert!((512..=512 + 256).contains(&stolen), "{stolen} pages for 512");
     let others = ["pgsteal_direct", "pgsteal_kswapd", "pswpout"].map(|name| counter(&results, name));
     assert_eq!(others, [0; 3], "nobody else reclaimed, and cache was taken alone");
+    let told = results.events.iter().map(|traced| match traced.event {
+        Event::NodeReclaimBegin { node, .. } => (Some(node), 0),
+        Event::NodeReclaimEnd { reclaimed } => (None, reclaimed),
+        other => panic!("{other:?} was not asked for"),
+    });
+    let told: Vec<_> = told.collect();
+    let [first, second] = [told[0].0, told[1].0];
+    assert_eq!((first, second), (Some(NodeId(0)), None), "a part begins and ends before the next");
+    assert_eq!(told.iter().map(|(_, reclaimed)| reclaimed).sum::<u64>(), stolen);
 }
 
 #[test]

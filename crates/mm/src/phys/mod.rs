@@ -44,6 +44,15 @@ impl PhysMem {
     pub(crate) fn trace(&mut self, event: impl FnOnce() -> Event) {
         self.frames.watch_mut().trace.event(event);
     }
+
+    /// Traces that the single page `idx` was freed together with others.
+    #[inline]
+    pub(crate) fn trace_free_batched(&mut self, idx: Idx) {
+        if self.frames.watch().trace.is_on {
+            let pfn = self.frames.pfn(idx);
+            self.trace(|| Event::PageFreeBatched { pfn });
+        }
+    }
 }
 
 impl PhysMem {

@@ -116,6 +116,7 @@ impl UsedPages {
         }
         self.lru.end_isolation(idx, phys);
         self.disown(idx, cpu, phys);
+        phys.trace_free_batched(idx);
     }
 }
 

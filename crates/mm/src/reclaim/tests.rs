@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::FrameEvent;
 use order9_units::{NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 use crate::page_flags::PageFlag;
@@ -273,7 +274,8 @@ fn a_pass_tells_what_it_does() {
     let id = mm.begin_reclaim(control(0));
     mm.begin_lru_pass(id, ZoneId(1));
     while mm.reclaim_step(id, CPU) != ReclaimStep::Done {}
-    let told: Vec<_> = mm.phys.events_mut().iter().filter(|event| !matches!(event, Event::Frame(_))).copied().collect();
+    let is_free = |event: &&Event| matches!(event, Event::Frame(_) | Event::PageFreeBatched { .. });
+    let told: Vec<_> = mm.phys.events_mut().iter().filter(|event| !is_free(event)).copied().collect();
     let isolate = |pages| Event::LruIsolate {
         class: ZoneKind::Movable,
         order: Order::ZERO,
@@ -297,6 +299,45 @@ fn a_pass_tells_what_it_does() {
         panic!("in the end anonymous lists are compared: {told:?}")
     };
     assert_eq!(told, [isolate(32), shrink(32), isolate(8), shrink(8), is_low]);
+}
+
+/// Pages of `mm_page_free` and of `mm_page_free_batched` since the last call.
+fn freed(mm: &mut Mm) -> [Vec<Pfn>; 2] {
+    let events = core::mem::take(mm.phys.events_mut());
+    let one = |event: &Event| match event {
+        Event::Frame(FrameEvent::PageFree { pfn, order: Order::ZERO }) => Some(*pfn),
+        _ => None,
+    };
+    let batched = |event: &Event| match event {
+        Event::PageFreeBatched { pfn } => Some(*pfn),
+        _ => None,
+    };
+    [events.iter().filter_map(one).collect(), events.iter().filter_map(batched).collect()]
+}
+
+#[test]
+fn pages_of_lists_are_freed_together_and_others_one_by_one() {
+    let mut mm = boot().traced();
+    let taken = mapped(&mut mm, 32, LruList::InactiveFile, Prot::READ);
+    mm.phys.events_mut().clear();
+    assert_eq!(pass(&mut mm, control(0)).nr_reclaimed, 32);
+    let [one, batched] = freed(&mut mm);
+    assert_eq!((one.len(), &one), (32, &batched), "reclaim");
+
+    mm.exit(taken.space, CPU).expect("it lives");
+    let [one, batched] = freed(&mut mm);
+    assert!(!one.is_empty() && batched.is_empty(), "page tables: {one:?}, {batched:?}");
+
+    let space = mm.create_space().expect("there are few");
+    let start = mm.mmap(space, &MmapRequest::anon(Pages::new(20).bytes()), CPU).expect("there is room");
+    for page in 0..20 {
+        assert_eq!(mm.touch(space, VirtAddr::new(start.get() + 4096 * page), Access::Write, CPU), FaultStep::Done);
+    }
+    mm.phys.events_mut().clear();
+    mm.munmap(space, start, Pages::new(20).bytes(), CPU).expect("it is mapped");
+    let [one, batched] = freed(&mut mm);
+    assert_eq!(batched.len(), 20, "memory of a program");
+    assert!(batched.iter().all(|pfn| one.contains(pfn)), "what is freed in a batch is freed");
 }
 
 #[test]

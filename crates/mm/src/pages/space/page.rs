@@ -84,13 +84,17 @@ impl UsedPages {
             return;
         }
         self.rmap.set(idx, Owner::Nobody);
-        if word.has(PageFlag::Lru) {
+        let was_on_lru = word.has(PageFlag::Lru);
+        if was_on_lru {
             self.lru.unlink_lru(idx, word, phys);
             self.lru.batch_lru(idx, phys);
         }
         let word = word.unused();
         phys.frames.set(idx, word);
         phys.frames.free_block(idx, word, cpu);
+        if was_on_lru && word.is_single() {
+            phys.trace_free_batched(idx);
+        }
     }
 
     /// Frees a page without owner, straight to the buddy lists, once nothing keeps it any more.

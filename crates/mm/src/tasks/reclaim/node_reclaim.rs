@@ -11,6 +11,7 @@ use crate::reclaim::node::NodePass;
 use crate::reclaimer::CHUNK;
 use crate::reclaimer::Reclaimer;
 use crate::tasks::reclaim::node::shrink_node;
+use crate::trace::Event;
 
 /// Effort of the first pass, four times as much as is usual at first.
 const PRIORITY: u8 = 4;
@@ -43,6 +44,7 @@ impl Mm {
         control.may_unmap = mode & UNMAP != 0;
         // Those releases that spared slab under boost allowed it only to whom they named.
         let slab = self.phys.policy.reclaim.slab_under_boost == SlabUnderBoost::Shrunk;
+        self.phys.trace(|| Event::NodeReclaimBegin { node, order: request.order, gfp: request.gfp });
         Some((self.begin_reclaim(control), NodePass { zone, slab }))
     }
 
@@ -54,7 +56,8 @@ impl Mm {
 
     pub(crate) fn end_node_reclaim(&mut self, id: ReclaimId, zone: ZoneId) -> bool {
         let through = self.is_through(id);
-        self.end_reclaim(id);
+        let reclaimed = self.end_reclaim(id).nr_reclaimed;
+        self.phys.trace(|| Event::NodeReclaimEnd { reclaimed });
         let node = self.phys.frames.zone(zone).node();
         self.phys.daemons.reclaimed[node.index()].is_reclaimed = false;
         match through {

@@ -14,6 +14,7 @@ use crate::reclaim::node::NodePass;
 use crate::reclaimer::{CHUNK, Reclaimer};
 use crate::space::Errno;
 use crate::tasks::reclaim::node::shrink_node;
+use crate::trace::Event;
 
 /// Tries in a row that may free nothing before the request fails: `MAX_RECLAIM_RETRIES`.
 const RETRIES: u32 = 16;
@@ -44,12 +45,12 @@ pub async fn reclaim_on_request<E: Stall>(env: &E, request: &NodeReclaim) -> Res
             return Err(Errno::Eintr);
         }
         let part = ((request.goal.get() - reclaimed) / PART).max(CHUNK);
-        let id = env.with(|mm| mm.begin_reclaim(control(part, request.swappiness)));
+        let id = env.with(|mm| mm.begin_part(request, part));
         reclaim_part(env, id, &passes).await;
         let got = env.with(|mm| {
-            let got = mm.reclaim_mut(id).nr_reclaimed;
-            mm.end_reclaim(id);
-            got
+            let reclaimed = mm.end_reclaim(id).nr_reclaimed;
+            mm.phys.trace(|| Event::NodeReclaimEnd { reclaimed });
+            reclaimed
         });
         reclaimed += got;
         in_vain = if got == 0 { in_vain + 1 } else { 0 };
@@ -73,13 +74,16 @@ async fn reclaim_part<E: Stall>(env: &E, id: ReclaimId, passes: &[NodePass]) {
     }
 }
 
-fn control(goal: u64, swappiness: Option<u64>) -> ReclaimControl {
-    let mut control = ReclaimControl::new(Reclaimer::Proactive, Order::ZERO, goal, ZoneKind::Movable);
-    control.swappiness = swappiness;
-    control
-}
-
 impl Mm {
+    /// Begins a run for a part of the request.
+    fn begin_part(&mut self, request: &NodeReclaim, goal: u64) -> ReclaimId {
+        let mut control = ReclaimControl::new(Reclaimer::Proactive, Order::ZERO, goal, ZoneKind::Movable);
+        control.swappiness = request.swappiness;
+        let (node, order, gfp) = (request.node, control.order, control.gfp);
+        self.phys.trace(|| Event::NodeReclaimBegin { node, order, gfp });
+        self.begin_reclaim(control)
+    }
+
     /// A pass for each set of LRU lists of the node. The caches of the kernel belong to the node, and one pass shrinks them.
     fn passes_over(&self, node: NodeId) -> Result<Vec<NodePass>, Errno> {
         if !self.phys.policy.reclaim.node_file {
