@@ -1,12 +1,13 @@
 //! An engine's memory as a snapshot, from which another run can start.
 
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
 use order9_mm::{BlockUser, BlockView, FrameState, LruList, Mm, SpaceId, Zone};
 use order9_procfs::sysctl::{self, SETTINGS};
 use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
-use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 use crate::owners::OwnersOf;
 

@@ -31,6 +31,7 @@ mod words;
 mod zoneinfo;
 
 use core::fmt::{Result, Write};
+
 use order9_mm::{Mm, Zone};
 use order9_units::{Migratetype, NodeId, ZoneKind};
 

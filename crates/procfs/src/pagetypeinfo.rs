@@ -1,6 +1,7 @@
 //! /proc/pagetypeinfo: free blocks by type, and pageblocks by type.
 
 use core::fmt::{Result, Write};
+
 use order9_mm::{Mm, Zone};
 use order9_units::{Migratetype, Order};
 

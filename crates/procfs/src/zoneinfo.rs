@@ -1,6 +1,7 @@
 //! /proc/zoneinfo: every zone in detail.
 
 use core::fmt::{Result, Write};
+
 use order9_mm::{LruList, LruType, Mark, Mm, Pcp, Zone};
 use order9_units::{Migratetype, NodeId};
 

@@ -1,5 +1,5 @@
-//! Requests before a program starts, as an administrator makes them: caches are dropped, a node is reclaimed, nodes are compacted, memory of other processes
-//! is collapsed, a process is started anew.
+//! Requests before a program starts, as an administrator makes them: caches are dropped, a node is reclaimed, nodes are
+//! compacted, memory of other processes is collapsed, a process is started anew.
 //!
 //! Key type: [`Beforehand`]. The requests are parameters of every workload, so that each can be seen with and without them.
 

@@ -1,5 +1,7 @@
 //! Verdict on one isolated page: the questions of `shrink_page_list` in their order.
 
+use order9_frames::{Flag, Gfp, Idx, Word};
+
 use super::chunk::{Outcome, Tally};
 use super::control::{PageWrite, ReclaimControl};
 use super::decide::{Reference, check_references};
@@ -14,7 +16,6 @@ use crate::reclaimer::Reclaimer;
 use crate::space::Owner;
 use crate::thp::subpages;
 use crate::trace::Event;
-use order9_frames::{Flag, Gfp, Idx, Word};
 
 impl Reclaim {
     /// Decides about an isolated page, and unmaps it if it is to go.

@@ -26,10 +26,11 @@ pub use open::{FsNeed, FsStep};
 pub use scan::Shrunk;
 pub(crate) use scan::{FsScan, ScanStep};
 
+use lru::ObjectLru;
+
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::policy::InodeCache;
 use crate::slab::{CacheError, CacheId, CacheSpec, Object, SlabError};
-use lru::ObjectLru;
 
 /// Why something could not be done to a file; nothing has changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,8 @@ use core::num::NonZeroU32;
 use order9_frames::{Gfp, NodeUse, Request};
 use order9_units::{NodeId, NodeMask, Order};
 
+use shared::FilePolicies;
+
 use crate::page_cache::FileId;
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
@@ -33,7 +35,6 @@ use crate::phys::PhysMem;
 use crate::shmem::ShmemHole;
 use crate::space::Spaces;
 use crate::space::{Errno, Fault, Need, SpaceId, Vma, Vpn};
-use shared::FilePolicies;
 
 pub use bind_range::{MbindFlags, Movable};
 pub use choose::NodeChoice;

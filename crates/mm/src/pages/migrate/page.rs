@@ -1,5 +1,7 @@
 //! Moving one page: what stands in the way, in the order in which Linux asks.
 
+use order9_frames::{Flag, Idx, Word};
+
 use super::{DriverAnswer, MigrateMode};
 use crate::lru_list::LruType;
 use crate::migrate::DriverPages;
@@ -9,7 +11,6 @@ use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Owner;
-use order9_frames::{Flag, Idx, Word};
 
 /// Rights of one attempt to move a page.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,12 @@
 
 use alloc::vec::Vec;
 
+use order9_frames::{Flag, Idx};
+use order9_units::{Pages, Pfn};
+
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Rmap;
-use order9_frames::{Flag, Idx};
-use order9_units::{Pages, Pfn};
 
 use super::pte::{Pte, PteFlag};
 use super::table::Huge;

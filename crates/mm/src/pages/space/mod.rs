@@ -38,12 +38,13 @@ use core::ops::{AddAssign, SubAssign};
 use order9_frames::Idx;
 use order9_units::{Order, Pages};
 
+use table::PageTable;
+use vma::VmaSet;
+
 use crate::mempolicy::TaskPolicies;
 use crate::numa_balancing::SpaceBalancing;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use table::PageTable;
-use vma::VmaSet;
 
 pub use crate::addr::{TASK_END, VirtAddr, Vpn, VpnRange};
 pub use crate::errno::Errno;

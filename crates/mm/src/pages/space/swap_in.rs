@@ -1,5 +1,7 @@
 //! Faults on anonymous pages that were swapped out, and the end of the read of any.
 
+use order9_frames::Idx;
+
 use super::fault::{Access, Answer, Fault, Need};
 use super::page::NO_CPU;
 use super::pte::Pte;
@@ -7,7 +9,6 @@ use super::{Mapping, Vma};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::swap::SlotId;
-use order9_frames::Idx;
 
 impl UsedPages {
     /// A page that was swapped out.

@@ -5,6 +5,8 @@
 //! entries; then it stays in the swap cache until it is written again, split, or of no use to anybody. LKML: "THP swap:
 //! Delay splitting THP during swapping out" and "mm, THP, swap: Delay splitting THP after swapped out" (2017).
 
+use order9_frames::Idx;
+
 use super::{NR, subpages};
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
@@ -12,7 +14,6 @@ use crate::phys::PhysMem;
 use crate::space::{Mapping, Owner, Pte, PteFlag};
 use crate::swap::SwapArea;
 use crate::thp::HugeMemory;
-use order9_frames::Idx;
 
 impl UsedPages {
     /// Gives a huge page 512 slots in a row; says whether there were as many.

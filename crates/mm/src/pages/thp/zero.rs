@@ -1,11 +1,12 @@
 //! The huge page of zeros: one for all, kept while somebody holds it and until memory is short.
 
+use order9_frames::Idx;
+
 use super::NR;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Owner, SpaceId};
 use crate::thp::HugeMemory;
-use order9_frames::Idx;
 
 impl HugeMemory {
     /// Whether there is a huge page of zeros.

@@ -19,14 +19,21 @@ const PRIORITY: u8 = 4;
 /// Reclaims the node of `zone` for `request`; says whether it reclaimed as much as it set out to.
 pub async fn reclaim_node<E: Stall>(env: &E, zone: ZoneId, request: &Request) -> bool {
     let Some((id, pass)) = env.with(|mm| mm.begin_node_reclaim(zone, request)) else { return false };
-    for priority in (0..=PRIORITY).rev() {
+    shrink_until_through(env, id, PRIORITY, &[pass]).await;
+    env.with(|mm| mm.end_node_reclaim(id, zone))
+}
+
+/// Makes `passes` from `priority` on, each time more thorough than before, until the run has what it set out for.
+pub(super) async fn shrink_until_through<E: Stall>(env: &E, id: ReclaimId, priority: u8, passes: &[NodePass]) {
+    for priority in (0..=priority).rev() {
         env.with(|mm| mm.reclaim_mut(id).priority = priority);
-        shrink_node(env, id, &pass).await;
+        for pass in passes {
+            shrink_node(env, id, pass).await;
+        }
         if env.with(|mm| mm.is_through(id)) {
-            break;
+            return;
         }
     }
-    env.with(|mm| mm.end_node_reclaim(id, zone))
 }
 
 impl Mm {
@@ -49,7 +56,7 @@ impl Mm {
     }
 
     /// Whether the run has reclaimed what it set out for.
-    pub(crate) fn is_through(&mut self, id: ReclaimId) -> bool {
+    fn is_through(&mut self, id: ReclaimId) -> bool {
         let run = self.reclaim_mut(id);
         run.nr_reclaimed >= run.nr_to_reclaim
     }

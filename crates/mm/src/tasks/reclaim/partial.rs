@@ -3,10 +3,11 @@
 use order9_frames::ZoneId;
 use order9_units::{NodeId, Order};
 
+use order9_units::PAGEBLOCK_PAGES as BLOCK;
+
 use crate::Mm;
 use crate::env::Stall;
 use crate::reclaim::control::ReclaimId;
-use order9_units::PAGEBLOCK_PAGES as BLOCK;
 
 /// Splits huge pages of the node of `zone` that are mapped in part, by policy and for a huge page, until the pass has freed as
 /// many pages as one takes. Says whether it has: then no page has to be taken from anybody.

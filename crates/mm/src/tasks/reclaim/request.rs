@@ -13,7 +13,7 @@ use crate::reclaim::control::{DEF_PRIORITY, ReclaimControl, ReclaimId};
 use crate::reclaim::node::NodePass;
 use crate::reclaimer::{CHUNK, Reclaimer};
 use crate::space::Errno;
-use crate::tasks::reclaim::node::shrink_node;
+use crate::tasks::reclaim::node_reclaim::shrink_until_through;
 use crate::trace::Event;
 
 /// Tries in a row that may free nothing before the request fails: `MAX_RECLAIM_RETRIES`.
@@ -46,7 +46,7 @@ pub async fn reclaim_on_request<E: Stall>(env: &E, request: &NodeReclaim) -> Res
         }
         let part = ((request.goal.get() - reclaimed) / PART).max(CHUNK);
         let id = env.with(|mm| mm.begin_part(request, part));
-        reclaim_part(env, id, &passes).await;
+        shrink_until_through(env, id, DEF_PRIORITY, &passes).await;
         let got = env.with(|mm| {
             let reclaimed = mm.end_reclaim(id).nr_reclaimed;
             mm.phys.trace(|| Event::NodeReclaimEnd { reclaimed });
@@ -59,19 +59,6 @@ pub async fn reclaim_on_request<E: Stall>(env: &E, request: &NodeReclaim) -> Res
         }
     }
     Ok(Pages::new(reclaimed))
-}
-
-/// Passes over all lists of the node, each more thorough than the one before, until the run has what it set out for.
-async fn reclaim_part<E: Stall>(env: &E, id: ReclaimId, passes: &[NodePass]) {
-    for priority in (0..=DEF_PRIORITY).rev() {
-        env.with(|mm| mm.reclaim_mut(id).priority = priority);
-        for pass in passes {
-            shrink_node(env, id, pass).await;
-        }
-        if env.with(|mm| mm.is_through(id)) {
-            return;
-        }
-    }
 }
 
 impl Mm {
