@@ -72,7 +72,7 @@ static int fragment(char *unit, unsigned long keep)
 
 int main(int argc, char **argv)
 {
-	unsigned long leave, keep, length, nth, taken = 0;
+	unsigned long leave, keep, length, nth, most, taken = 0;
 	char *area;
 
 	if (argc != 4) {
@@ -90,7 +90,8 @@ int main(int argc, char **argv)
 	}
 	area = (char *)(((uintptr_t)area + UNIT - 1) / UNIT * UNIT);
 	/* Compaction makes new ones meanwhile, without end. */
-	while (taken < length / UNIT / 2 && free_huge() > FEW && fragment(area + taken * UNIT, keep))
+	most = (unsigned long)free_huge();
+	while (taken < most && taken < length / UNIT && free_huge() > FEW && fragment(area + taken * UNIT, keep))
 		taken++;
 	/* The last ones first: what was taken before may have been moved together since. */
 	for (nth = 0; nth < leave && nth < taken; nth++)

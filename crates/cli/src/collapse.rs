@@ -92,7 +92,7 @@ pub(crate) struct Tally {
     /// Requests that found memory to copy.
     pub(crate) tried: u64,
     /// Requests that the kernel met.
-    done: u64,
+    pub(crate) done: u64,
     /// The last refusal.
     refusal: Option<io::Error>,
 }

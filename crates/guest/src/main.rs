@@ -12,6 +12,7 @@ mod maps;
 mod mounts;
 mod port;
 mod storage;
+mod watch;
 mod work;
 
 use std::fs::File;
@@ -33,6 +34,16 @@ fn main() -> ExitCode {
         && word == calibration::CALIBRATION
     {
         return calibration::main(rounds);
+    }
+    if let [_, word, pid] = arguments.as_slice()
+        && word == watch::WATCHES
+    {
+        return watch::watches(pid);
+    }
+    if let [_, word] = arguments.as_slice()
+        && word == watch::USES
+    {
+        return watch::main();
     }
     if let [_, word] = arguments.as_slice()
         && let Some(code) = kills::main(word)

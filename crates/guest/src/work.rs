@@ -12,7 +12,7 @@ use order9_live::{
 
 use crate::console::say;
 use crate::maps::Lists;
-use crate::{calibration, kills, maps, port, storage};
+use crate::{calibration, kills, maps, port, storage, watch};
 
 /// Argument with which this file is a program.
 pub(crate) const PROGRAM: &str = "program";
@@ -42,6 +42,7 @@ pub(crate) fn serve() -> Result<(), String> {
             }
             ToGuest::Calibrate(rounds) => tell(&mut port, &FromGuest::Calibrated(calibration::measure(rounds)))?,
             ToGuest::Kill(victim, times) => tell(&mut port, &FromGuest::Killed(kills::kill(&victim, times)))?,
+            ToGuest::Watch => tell(&mut port, &FromGuest::Seen(watch::watch()))?,
             ToGuest::Run(job) => {
                 let mut answers = Answers { port: &mut port, waiting: Vec::new() };
                 std::thread::sleep(pause_of_phase(job.seed));

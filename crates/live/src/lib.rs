@@ -14,6 +14,7 @@
 mod cgroups;
 mod clock;
 mod collapse;
+mod damon;
 mod errno;
 mod files;
 mod job;
@@ -34,6 +35,7 @@ mod traces;
 mod wire;
 
 pub use collapse::{Collapser, own_cpu_time};
+pub use damon::{Damon, DamonError, PROCESSES as DAMON_PROCESSES, Region, Watched};
 pub use job::{Job, WireValue};
 pub use kills::{Kills, Victim, settings_of_memory};
 pub use message::{Facts, Message, Sample, StopKind, Traced, Unit};

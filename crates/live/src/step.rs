@@ -73,7 +73,7 @@ fn ends_within(child: &Child, begin: Instant, time: Duration) -> io::Result<bool
 }
 
 /// CPU time of a process with one thread; `None` where the kernel does not count it.
-fn cpu_time(pid: u32) -> Option<Nanos> {
+pub(crate) fn cpu_time(pid: u32) -> Option<Nanos> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let time = text.split_whitespace().next()?.parse().ok()?;
     (time > 0).then_some(Nanos::new(time))

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use order9_calibrate::Direct;
 
+use crate::damon::Region;
 use crate::job::Job;
 use crate::kills::{Kills, Victim};
 use crate::message::{Facts, Message};
@@ -33,6 +34,8 @@ pub enum ToGuest {
     Map(String),
     /// Measure prices, in so many rounds.
     Calibrate(usize),
+    /// Watch a process of which one half of its memory is used and one is not.
+    Watch,
     /// Switch the machine off.
     PowerOff,
 }
@@ -71,6 +74,8 @@ pub enum FromGuest {
     Calibrated(Result<Vec<Direct>, String>),
     /// Findings of kills, or why there were none.
     Killed(Result<Kills, String>),
+    /// What was seen of the half that is used, and of the other, or why nothing was.
+    Seen(Result<[Vec<Region>; 2], String>),
     /// The run has ended so, or did not start.
     Ended(Result<Supervised, String>),
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use order9_live::{Job, Kills, Storage, Victim, WireValue};
+use order9_live::{Job, Kills, Region, Storage, Victim, WireValue};
 use order9_record::{Outcome, Run};
 use order9_referee::guest::{Accel, Guest, GuestError, GuestSpec, NodeShape, Shape, find_init};
 use order9_referee::kernels::Kernels;
@@ -155,6 +155,28 @@ fn settings_of_a_guest_are_as_before_after_a_hundred_kills_of_a_change() {
     let change = Victim::Change(settings.map(str::to_owned).into());
     let Kills { ways_back, changed, .. } = harmless_kills(&mut guest, &change, 100);
     assert!(changed > 8 && ways_back >= changed && ways_back < 100, "{changed} of {ways_back}");
+}
+
+#[test]
+fn memory_that_a_program_uses_is_told_from_memory_that_it_leaves_alone() {
+    let Some(spec) = spec(None) else { return };
+    let mut guest = Guest::boot(&spec, None).expect("the kernel boots");
+    let look = |guest: &mut Guest| match guest.watch() {
+        Ok(halves) => Some(halves),
+        Err(GuestError::NotStarted(why)) if why.contains("this kernel has no DAMON") => skip(&why),
+        Err(error) => panic!("{error}"),
+    };
+    // Each time somebody has been killed that watched; the second time DAMON is free again.
+    for _ in 0..2 {
+        let Some(halves) = look(&mut guest) else { return };
+        let size = |region: &Region| (region.addresses.end - region.addresses.start) as f64;
+        let [used, left] = halves.map(|regions| {
+            let sum: f64 = regions.iter().map(size).sum();
+            regions.iter().map(|region| region.used * size(region)).sum::<f64>() / sum
+        });
+        println!("used at {:.0} % of the looks, and at {:.0} %", 100.0 * used, 100.0 * left);
+        assert!(used > 0.6 && left < 0.1, "{used} {left}");
+    }
 }
 
 /// Kills `victim` so many times, after which everything has to be as before.

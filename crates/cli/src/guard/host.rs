@@ -48,10 +48,10 @@ impl Host {
         })
     }
 
-    /// Acts, and says what that took.
-    pub(super) fn act(&self, action: Action) -> Result<Took, Failure> {
+    /// Acts, and says what that took, and how it was done, in words that are empty where there is one way.
+    pub(super) fn act(&self, action: Action) -> Result<(Took, String), Failure> {
         let stalled = self.stalled();
-        let mut took = match action {
+        let (mut took, how) = match action {
             Action::Compact { node, at_most } => {
                 let mut command = Command::new("/proc/self/exe");
                 command.args(["compact-node", &node.to_string()]);
@@ -59,12 +59,12 @@ impl Host {
                     Failure::file(&file_of(node), format!("cannot be written: {}", io_sentence(&error)))
                 })?;
                 let (elapsed, cpu, completed) = (step.elapsed, step.cpu, step.completed);
-                Took { elapsed, cpu, stalled: Nanos::ZERO, completed, collapsed: 0 }
+                (Took { elapsed, cpu, stalled: Nanos::ZERO, completed, collapsed: 0 }, String::new())
             }
             Action::Collapse { pages, at_most } => collapse(pages, at_most),
         };
         took.stalled = self.stalled().saturating_sub(stalled);
-        Ok(took)
+        Ok((took, how))
     }
 
     fn now(&self) -> Nanos {

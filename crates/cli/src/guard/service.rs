@@ -127,7 +127,7 @@ impl Service {
     }
 
     fn act(&mut self, action: Action, decision: &Decision) -> Result<(), Failure> {
-        let took = self.host.act(action)?;
+        let (took, how) = self.host.act(action)?;
         let after = self.host.look().map_err(|error| Failure::Usage(error.to_string()))?;
         let lesson = self.controller.learn(action, &took, &after);
         let what = match action {
@@ -135,7 +135,7 @@ impl Service {
                 let verdict = decision.verdicts.iter().find(|(of, _)| *of == node);
                 verdict.map_or_else(String::new, |(node, verdict)| format!("node {node}: {verdict}"))
             }
-            Action::Collapse { .. } => action.to_string(),
+            Action::Collapse { .. } => format!("{action}, {how}"),
         };
         let result = match (action, lesson) {
             (Action::Collapse { .. }, Lesson::Worth { gain, .. }) => format!("{gain} huge pages collapsed"),

@@ -13,6 +13,9 @@ use crate::failure::{Failure, io_sentence};
 /// Place of the configuration where nobody names one.
 const CONFIG: &str = "/etc/order9/guard.toml";
 
+/// Folder in which DAMON is set up.
+const DAMON: &str = "/sys/kernel/mm/damon/admin";
+
 /// The text of the unit.
 pub(super) fn unit(config: Option<&Path>, file: &GuardFile) -> Result<String, Failure> {
     let program =
@@ -94,7 +97,8 @@ fn written(file: &GuardFile) -> BTreeSet<PathBuf> {
     let socket = if let Some(Listen::Unix(path)) = &file.listen { folder(path) } else { None };
     // The runtime directory is given anyway.
     let socket = socket.filter(|folder| folder != Path::new("/run/order9"));
-    nodes().map(file_of).chain(file.textfile.as_ref().and_then(folder)).chain(socket).collect()
+    let damon = Some(PathBuf::from(DAMON)).filter(|damon| file.config.may_collapse && damon.exists());
+    nodes().map(file_of).chain(damon).chain(file.textfile.as_ref().and_then(folder)).chain(socket).collect()
 }
 
 /// Nodes of this host that can be compacted; the first one where none can.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use order9_calibrate::Direct;
-use order9_live::{Facts, FromGuest, Kills, Storage, ToGuest, Victim, read_frame, write_frame};
+use order9_live::{Facts, FromGuest, Kills, Region, Storage, ToGuest, Victim, read_frame, write_frame};
 use order9_snapshot::Snapshot;
 
 use super::accel::Accel;
@@ -168,6 +168,18 @@ impl Guest {
         match self.answer()? {
             FromGuest::Killed(kills) => kills.map_err(GuestError::NotStarted),
             other => Err(self.qemu.lost(&unexpected("an account of kills", &other))),
+        }
+    }
+
+    /// Watches a process there by DAMON, and says what was seen of the half of its memory that is used, and of the other.
+    ///
+    /// # Errors
+    /// A guest that does not answer, or whose kernel does not watch memory of programs.
+    pub fn watch(&mut self) -> Result<[Vec<Region>; 2], GuestError> {
+        self.order(&ToGuest::Watch)?;
+        match self.answer()? {
+            FromGuest::Seen(seen) => seen.map_err(GuestError::NotStarted),
+            other => Err(self.qemu.lost(&unexpected("what was seen of a process", &other))),
         }
     }
 
