@@ -15,7 +15,11 @@ order9=${ORDER9:-target/release/order9}
 states=${STATES:-20}
 settle=${SETTLE:-0}
 out=${OUT:-$(mktemp -d)}
-[ -n "${OUT:-}" ] || trap 'rm -rf "$out"' EXIT
+knob=/proc/sys/vm/compaction_proactiveness
+faults=/sys/kernel/mm/transparent_hugepage/defrag
+proactiveness=$(cat "$knob")
+mode=$(sed 's/.*\[\(.*\)\].*/\1/' "$faults")
+trap 'echo "$proactiveness" >"$knob"; echo "$mode" >"$faults"; [ -n "${OUT:-}" ] || rm -rf "$out"' EXIT
 RANDOM=${SEED:-1}
 mkdir -p "$out"
 cc -O1 -o "$out/fragment" scripts/check-ask/fragment.c
@@ -24,9 +28,14 @@ cc -O1 -o "$out/fragment" scripts/check-ask/fragment.c
 state() {
     local dir=$out/$1 holder
     mkdir -p "$dir"
+    # Nobody compacts what is being fragmented.
+    echo 0 >"$knob"
+    echo never >"$faults"
     "$out/fragment" "$4" "$5" "$1" >"$dir/ready" &
     holder=$!
     until [ -s "$dir/ready" ]; do sleep 0.2; done
+    echo "$proactiveness" >"$knob"
+    echo "$mode" >"$faults"
     sleep "$settle"
     "$order9" capture -o "$dir/host.o9snap" >"$dir/capture.txt"
     sleep "$settle"

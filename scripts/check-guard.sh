@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Holds `order9 guard` against the kernel's own proactive compaction on this host, as root: fragments free memory by a program, lets the one
-# or the other gather huge pages for a while, and prints what came of it and what it cost. Sets vm.compaction_proactiveness meanwhile,
-# and puts it back. Needs a C compiler.
+# or the other gather huge pages for a while, and prints what came of it and what it cost. Each row begins with memory that was compacted
+# whole and then fragmented anew. Sets vm.compaction_proactiveness, vm.percpu_pagelist_high_fraction and thp/defrag meanwhile, and puts
+# them back. Needs a C compiler.
 #
 #   scripts/check-guard.sh                                  # 30 s each
 #   SECONDS_EACH=60 KEEP=8 LEAVE=64 VALUES="20 100" BUDGETS="2 5" scripts/check-guard.sh
@@ -13,8 +14,12 @@ order9=${ORDER9:-target/release/order9}
 each=${SECONDS_EACH:-30}
 out=$(mktemp -d)
 knob=/proc/sys/vm/compaction_proactiveness
+defrag=/sys/kernel/mm/transparent_hugepage/defrag
+lists=/proc/sys/vm/percpu_pagelist_high_fraction
 before=$(cat "$knob")
-trap 'echo "$before" >"$knob"; rm -rf "$out"; kill $(jobs -p) 2>/dev/null || true' EXIT
+high=$(cat "$lists")
+faults=$(sed 's/.*\[\(.*\)\].*/\1/' "$defrag")
+trap 'echo "$before" >"$knob"; echo "$faults" >"$defrag"; echo "$high" >"$lists"; rm -rf "$out"; kill $(jobs -p) 2>/dev/null || true' EXIT
 cc -O1 -o "$out/fragment" scripts/check-ask/fragment.c
 
 huge() { awk '{ sum += $14 + 2 * $15 } END { print sum }' /proc/buddyinfo; }
@@ -25,6 +30,9 @@ moved() { awk '$1 == "pgmigrate_success" { print $2 }' /proc/vmstat; }
 # row NAME PROACTIVENESS [CONFIG]: fragments memory, waits, and prints a row.
 row() {
     echo 0 >"$knob"
+    echo never >"$defrag"
+    echo 1 >/proc/sys/vm/compact_memory
+    rm -f "$out/ready"
     "$out/fragment" "${LEAVE:-64}" "${KEEP:-4}" 1 >"$out/ready" &
     local holder=$! guard=
     until [ -s "$out/ready" ]; do sleep 0.2; done
@@ -50,6 +58,10 @@ row() {
     kill "$holder"
     wait "$holder" 2>/dev/null || true
 }
+
+# Per-CPU lists take a gigabyte of what a holder frees, and give it back in half a minute: it merges with nothing until then, and would be
+# gained by whoever is at work at that moment.
+echo 1000000 >"$lists"
 
 printf '%-28s %7s %7s %7s %8s %8s\n' 'who compacts' 'before' 'mean' 'end' 'CPU, ms' 'moved, M'
 for value in ${VALUES:-20 40 60 80 100}; do

@@ -3,6 +3,8 @@
  * keeps and one huge page. Every free huge page has been written to then: under a hypervisor that takes free pages away, a first
  * touch would measure the hypervisor.
  *
+ * Where faults compact (thp/defrag), or kcompactd does, new ones come meanwhile, without end.
+ *
  *   fragment LEAVE KEEP SEED      prints "ready" with the number of huge pages that it took
  */
 #define _GNU_SOURCE
@@ -51,18 +53,21 @@ static int fragment(char *unit, unsigned long keep)
 	*unit = 1;
 	if (mincore(unit + 64 * PAGE, PAGE, &there) || !(there & 1))
 		return 0;
+	/* Pages of zeros go with the split from 6.12 on. */
+	for (nth = 0; nth < keep; nth++) {
+		of = random() % PAGES;
+		kept[of] = 1;
+		unit[of * PAGE] = 1;
+	}
 	/* A huge page of which a part may go is split. */
 	if (madvise(unit, PAGE, MADV_FREE))
 		return 0;
-	for (nth = 0; nth < keep; nth++)
-		kept[random() % PAGES] = 1;
+	*unit = 1;
 	for (nth = 0; nth < PAGES; nth = of + 1) {
 		for (of = nth; of < PAGES && !kept[of]; of++)
 			;
 		if (of > nth)
 			madvise(unit + nth * PAGE, (of - nth) * PAGE, MADV_DONTNEED);
-		else
-			unit[of * PAGE] = 1;
 	}
 	return 1;
 }
@@ -72,7 +77,7 @@ static int fragment(char *unit, unsigned long keep)
 
 int main(int argc, char **argv)
 {
-	unsigned long leave, keep, length, nth, most, taken = 0;
+	unsigned long leave, keep, length, nth, taken = 0;
 	char *area;
 
 	if (argc != 4) {
@@ -89,9 +94,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	area = (char *)(((uintptr_t)area + UNIT - 1) / UNIT * UNIT);
-	/* Compaction makes new ones meanwhile, without end. */
-	most = (unsigned long)free_huge();
-	while (taken < most && taken < length / UNIT && free_huge() > FEW && fragment(area + taken * UNIT, keep))
+	while (taken < length / UNIT && free_huge() > FEW && fragment(area + taken * UNIT, keep))
 		taken++;
 	/* The last ones first: what was taken before may have been moved together since. */
 	for (nth = 0; nth < leave && nth < taken; nth++)
