@@ -13,7 +13,7 @@ use crate::index::{Index, IndexTables};
 use crate::layout::{BuildError, Layout};
 use crate::nodes::Nodes;
 use crate::pageblock::Pageblock;
-use crate::pcp::{Pcp, cached_as};
+use crate::pcp::{Pcp, cached_as, cached_word};
 use crate::policy::FramesPolicy;
 use crate::settings::FrameSettings;
 #[cfg(feature = "alloc")]
@@ -193,18 +193,22 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         Ok(())
     }
 
-    /// Puts the frame at `pfn`, which is free, at the end of a per-CPU list: the list of `cpu`, or of the last CPU that there is,
-    /// for the type of the frame's pageblock.
+    /// Puts the block at `pfn`, which is free, at the end of a per-CPU list: the list of `cpu`, or of the last CPU that there is,
+    /// for the type of its pageblock. Where no such list takes blocks of the order, its pages go to that for single pages.
     ///
     /// # Errors
-    /// [`BuildError`] where the frame is not free to be given.
-    pub fn assign_cached(&mut self, pfn: Pfn, cpu: usize) -> Result<(), BuildError> {
-        let idx = self.assign(pfn, Order::ZERO)?;
+    /// [`BuildError`] where the block is not free to be given.
+    pub fn assign_cached(&mut self, pfn: Pfn, order: Order, cpu: usize) -> Result<(), BuildError> {
+        let idx = self.assign(pfn, order)?;
         let Pageblock { migratetype: mt, zone, .. } = self.blocks[idx.block()];
-        let list = self.policy.pcp.lists.list_for(Order::ZERO, cached_as(mt).unwrap_or(Migratetype::Movable));
+        let Some(list) = self.policy.pcp.lists.list_for(order, cached_as(mt).unwrap_or(Migratetype::Movable)) else {
+            let mut pages = PfnRange::of(pfn, order.pages()).iter();
+            return pages.try_for_each(|page| self.assign_cached(page, Order::ZERO, cpu));
+        };
+        let word = cached_word(order, mt);
         let at = self.pcp_at(zone, cpu.min(self.cpus.len() - 1));
-        let word = self.pcps[at].inherit(&mut self.table, list.expect("single pages have lists"), idx, mt);
-        self.count_in(idx, Order::ZERO, Class::of_used(word));
+        self.pcps[at].inherit(&mut self.table, list, idx, order, word);
+        self.count_in(idx, order, Class::of_used(word));
         Ok(())
     }
 

@@ -94,19 +94,18 @@ impl Pcp {
         self.count >= self.high
     }
 
-    /// Puts a single page of a pageblock of type `mt` at the tail of list `n`, as found on a running machine; its word.
+    /// Puts a block of `order` with this word at the tail of list `n`, as found on a running machine.
     pub(crate) fn inherit<S: Storage>(
         &mut self,
         frames: &mut FrameTable<S>,
         n: usize,
         idx: Idx,
-        mt: Migratetype,
-    ) -> Word {
-        let word = cached_word(Order::ZERO, mt);
+        order: Order,
+        word: Word,
+    ) {
         frames.set(idx, word);
         frames.push_tail(self.list(n), idx);
-        self.count += 1;
-        word
+        self.count += order.pages().get();
     }
 
     /// Sets the sizes for a zone of `managed` pages with low mark `low`, shared by `cpus` CPUs of its node. A

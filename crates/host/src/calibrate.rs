@@ -47,13 +47,12 @@ pub fn calibrate() -> Result<Calibration, String> {
     let (from, mut to) = (vec![1_u8; length], vec![2_u8; length]);
     let pages = length / PAGE;
     let copy_page = measure(pages, || {
-        to.chunks_exact_mut(PAGE).zip(from.chunks_exact(PAGE)).for_each(|(to, from)| to.copy_from_slice(from));
-        black_box(&mut to);
+        to.chunks_exact_mut(PAGE)
+            .zip(from.chunks_exact(PAGE))
+            .for_each(|(to, from)| black_box(to).copy_from_slice(from));
     });
-    let clear_page = measure(pages, || {
-        to.chunks_exact_mut(PAGE).for_each(|page| page.fill(0));
-        black_box(&mut to);
-    });
+    // Page by page, as the kernel does: the compiler would make one call of all, whose stores pass the caches by at three times the speed.
+    let clear_page = measure(pages, || to.chunks_exact_mut(PAGE).for_each(|page| black_box(page).fill(0)));
     let frame_scan = measure(length / LINE, || {
         black_box(from.iter().step_by(LINE).fold(0_u64, |sum, &byte| sum.wrapping_add(byte.into())));
     });

@@ -28,7 +28,7 @@ use order9_snapshot::census::{Census, ZoneCensus};
 use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
 use order9_snapshot::owners::Owners;
 use order9_snapshot::{FrameMap, Snapshot, ZoneInfo};
-use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, ZoneKind};
+use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 /// An engine in the state of a snapshot, and how well it matches.
 pub struct Imported {
@@ -108,13 +108,14 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     let map = snapshot.frames.as_ref().ok_or(LayoutError::NoMap)?;
     let census = Census::of(snapshot)?;
     let (spec, tables) = layout::engine_layout(snapshot, &layout);
+    let has_huge_lists = policy.frames.pcp.lists.list_for(Order::PAGEBLOCK, Migratetype::Movable).is_some();
     let mut builder = MmBuilder::new(&spec, policy)?;
     // First of all, since pages of programs make use of them.
     tables.into_iter().flat_map(|range| range.iter()).try_for_each(|pfn| builder.page_table(pfn))?;
     let mut import = Import { builder, map, owners: snapshot.owners.as_ref(), disk, pools: Vec::new() };
     for (at, zone) in census.zones.iter().enumerate() {
         import.set_types(zone)?;
-        let lists = CpuLists::of(zone, &layout.zones()[at].info().pcp);
+        let lists = CpuLists::of(zone, &layout.zones()[at].info().pcp, has_huge_lists);
         import.fill(&layout, at, zone, lists)?;
     }
     pools::place(snapshot, &import.pools, &mut import.builder)?;
@@ -180,16 +181,36 @@ impl Import<'_> {
                 None => free_blocks(range)
                     .try_for_each(|(pfn, order)| self.builder.allocate(pfn, order, contents(class, pfn, zone))),
             },
-            Extent::Frames { class, range } => {
-                range.iter().try_for_each(|pfn| match pages::user_page(class, self.disk) {
-                    Some(page) => self.user_page(pfn, page, pages::use_of(self.flags(pfn))),
-                    None => match lists.take(class, block_of(pfn, zone)) {
-                        Some(cpu) => self.builder.free_to_pcp(pfn, cpu),
-                        None => self.builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone)),
-                    },
-                })
-            }
+            Extent::Frames { class, range } => match pages::user_page(class, self.disk) {
+                Some(page) => {
+                    range.iter().try_for_each(|pfn| self.user_page(pfn, page, pages::use_of(self.flags(pfn))))
+                }
+                None => self.frames(class, range, zone, lists),
+            },
         }
+    }
+
+    /// Gives frames that are no pages of programs or files to per-CPU lists, as far as these have them, the others to the kernel.
+    fn frames(
+        &mut self,
+        class: FrameClass,
+        range: PfnRange,
+        zone: &ZoneCensus,
+        lists: &mut CpuLists,
+    ) -> Result<(), BuildError> {
+        let mut pfn = range.start;
+        while pfn < range.end {
+            let block = block_of(pfn, zone);
+            let is_pageblock = pfn.is_aligned(Order::PAGEBLOCK) && pfn + PAGEBLOCK_PAGES <= range.end;
+            let whole = if is_pageblock { lists.take_pageblock(class, block) } else { None };
+            let order = if whole.is_some() { Order::PAGEBLOCK } else { Order::ZERO };
+            match whole.or_else(|| lists.take(class, block)) {
+                Some(cpu) => self.builder.free_to_pcp(pfn, order, cpu)?,
+                None => self.builder.allocate(pfn, Order::ZERO, contents(class, pfn, zone))?,
+            }
+            pfn += order.pages();
+        }
+        Ok(())
     }
 
     /// Gives a page to the process that holds it, where one is known.

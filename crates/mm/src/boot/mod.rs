@@ -152,14 +152,14 @@ impl MmBuilder {
         Ok(())
     }
 
-    /// Puts the frame at `pfn`, which is free, on a per-CPU list: the list of `cpu`, or of the last CPU that there is, for the type
-    /// of the frame's pageblock.
+    /// Puts the block at `pfn`, which is free, on a per-CPU list: the list of `cpu`, or of the last CPU that there is, for the type
+    /// of its pageblock. Where no such list takes blocks of the order, its pages go to that for single pages.
     ///
     /// # Errors
-    /// [`BuildError`] where the frame is not free to be given.
-    pub fn free_to_pcp(&mut self, pfn: Pfn, cpu: usize) -> Result<(), BuildError> {
-        self.mm.phys.frames.assign_cached(pfn, cpu)?;
-        self.unassigned = self.unassigned.saturating_sub(1);
+    /// [`BuildError`] where the block is not free to be given.
+    pub fn free_to_pcp(&mut self, pfn: Pfn, order: Order, cpu: usize) -> Result<(), BuildError> {
+        self.mm.phys.frames.assign_cached(pfn, order, cpu)?;
+        self.unassigned = self.unassigned.saturating_sub(order.pages().get());
         Ok(())
     }
 

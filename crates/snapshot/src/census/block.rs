@@ -43,7 +43,8 @@ impl BlockSummary {
     };
 
     /// A block with these counts by class, which sum to one pageblock.
-    pub(crate) fn new(counts: [u16; FrameClass::COUNT]) -> Self {
+    #[must_use]
+    pub fn new(counts: [u16; FrameClass::COUNT]) -> Self {
         debug_assert_eq!(counts.iter().sum::<u16>(), FRAMES);
         Self { counts }
     }
