@@ -5,12 +5,11 @@
 //! Source: the virtio specification, section on the memory balloon device (`VIRTIO_BALLOON_F_REPORTING`).
 
 use std::fs;
-use std::time::Instant;
 
-use memmap2::{Advice, MmapMut};
 use order9_snapshot::Measured;
 use order9_units::Bytes;
 
+use crate::huge_fault::{region, touch};
 use crate::memory::available_memory;
 
 /// Place of the feature in the bits that the device and the driver agreed on.
@@ -27,10 +26,6 @@ pub fn hypervisor_takes_free_pages() -> bool {
     })
 }
 
-/// Bytes of a huge page.
-const HUGE: usize = 2 << 20;
-/// Huge pages that are touched at once: 128 MiB.
-const TOUCHED: usize = 64;
 /// Most regions of so many that are touched: 1 GiB. What was freed last is handed out first, and has not been reported.
 const REGIONS_MAX: usize = 8;
 /// Waits that tell the price well, after which no more memory is touched.
@@ -61,24 +56,6 @@ pub fn hypervisor_fault() -> Option<Measured> {
         held.push(region);
     }
     waits(&first, &again)
-}
-
-/// Memory for huge pages that nobody has touched.
-fn region() -> Option<MmapMut> {
-    let region = MmapMut::map_anon((TOUCHED + 1) * HUGE).ok()?;
-    region.advise(Advice::HugePage).ok()?;
-    Some(region)
-}
-
-/// Time of the first touch of each huge page of a region, in ns.
-fn touch(region: &mut [u8]) -> Vec<u64> {
-    let skip = region.as_ptr().align_offset(HUGE);
-    let touches = region[skip..].chunks_exact_mut(HUGE).map(|page| {
-        let began = Instant::now();
-        page[0] = 1;
-        began.elapsed().as_nanos() as u64
-    });
-    touches.collect()
 }
 
 /// Price of a wait: of the touches that took so many times the usual, the median, less the usual.

@@ -14,6 +14,7 @@ use order9_units::{Bytes, PAGE_SIZE};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 
 use crate::balloon::hypervisor_fault;
+use crate::huge_fault::huge_fault;
 use crate::memory::available_memory;
 use crate::stopwatch::Stopwatch;
 
@@ -61,6 +62,7 @@ pub fn calibrate() -> Result<Calibration, String> {
         clear_page,
         frame_scan,
         shmem_page: shmem_page(),
+        huge_fault: huge_fault(),
         hypervisor_fault: hypervisor_fault(),
     })
 }
@@ -111,9 +113,8 @@ mod tests {
 
     #[test]
     fn prices_are_of_the_right_size() {
-        let Ok(Calibration { copy_page, clear_page, frame_scan, shmem_page, hypervisor_fault }) = calibrate() else {
-            return;
-        };
+        let Ok(prices) = calibrate() else { return };
+        let Calibration { copy_page, clear_page, frame_scan, shmem_page, huge_fault, hypervisor_fault } = prices;
         let all = [(copy_page, 4096), (clear_page, 4096), (frame_scan, 64)];
         for (price, bytes) in all {
             assert!(price.lowest_ps <= price.ps && price.ps <= price.highest_ps && price.rounds >= 3, "{price:?}");
@@ -122,6 +123,7 @@ mod tests {
         }
         assert!(shmem_page.is_none_or(|price| (10_000..100_000_000).contains(&price.ps)), "{shmem_page:?}");
         // Clearing 2 MiB takes longer than a microsecond on any host.
+        assert!(huge_fault.is_none_or(|price| price.ps > 1_000_000), "{huge_fault:?}");
         assert!(hypervisor_fault.is_none_or(|price| price.ps > 1_000_000), "{hypervisor_fault:?}");
     }
 }

@@ -40,6 +40,7 @@ mod capture;
 mod consistency;
 mod form;
 mod frames;
+mod huge_fault;
 mod memory;
 mod owners;
 mod parse;

@@ -137,10 +137,11 @@ pub fn captured(facts: &Facts<'_>, name: &str) -> String {
 /// The measured prices of memory work.
 fn measured(prices: &Calibration) -> String {
     let kernel = prices.shmem_page.map(|price| format!(", {price} for a page of a file in memory"));
+    let huge = prices.huge_fault.map(|price| format!(", {price} for a fault of a huge page"));
     let taken =
         prices.hypervisor_fault.map(|price| format!(", {price} until the hypervisor has given a huge page back"));
-    let (kernel, taken) = (kernel.unwrap_or_default(), taken.unwrap_or_default());
-    format!("{} to copy a page, {} to clear one{kernel}{taken}", prices.copy_page, prices.clear_page)
+    let [kernel, huge, taken] = [kernel, huge, taken].map(Option::unwrap_or_default);
+    format!("{} to copy a page, {} to clear one{kernel}{huge}{taken}", prices.copy_page, prices.clear_page)
 }
 
 /// Files that could not be read, one line each; empty where none is missing.

@@ -16,6 +16,9 @@ pub struct Calibration {
     pub frame_scan: Measured,
     /// Taking a page into a file in memory and giving it back, without its content: the kernel's own work.
     pub shmem_page: Option<Measured>,
+    /// First touch of a huge page whose memory was freed just now: clearing is nearly all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_fault: Option<Measured>,
     /// Waiting, at the first touch of a huge page, for a hypervisor that has taken its memory back; on a guest that reports free pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor_fault: Option<Measured>,
@@ -41,7 +44,11 @@ impl Calibration {
     /// Every price that was measured, with its name.
     pub fn prices(&self) -> impl Iterator<Item = (&'static str, Measured)> {
         let always = [("copy_page", self.copy_page), ("clear_page", self.clear_page), ("frame_scan", self.frame_scan)];
-        let sometimes = [("shmem_page", self.shmem_page), ("hypervisor_fault", self.hypervisor_fault)];
+        let sometimes = [
+            ("shmem_page", self.shmem_page),
+            ("huge_fault", self.huge_fault),
+            ("hypervisor_fault", self.hypervisor_fault),
+        ];
         always.into_iter().chain(sometimes.into_iter().filter_map(|(name, price)| Some((name, price?))))
     }
 }

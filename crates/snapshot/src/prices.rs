@@ -155,6 +155,7 @@ mod tests {
         let built_in = Prices::built_in();
         let measured = |ns: u64| Measured { ps: ns * 1000, lowest_ps: 1, highest_ps: ns * 2000, rounds: 9 };
         let host = |copy: u64, shmem: Option<u64>| Calibration {
+            huge_fault: None,
             hypervisor_fault: None,
             copy_page: measured(copy),
             clear_page: measured(100),

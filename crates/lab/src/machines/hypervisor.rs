@@ -50,6 +50,7 @@ mod tests {
             clear_page: measured(200_000),
             frame_scan: measured(2_100),
             shmem_page: None,
+            huge_fault: None,
             hypervisor_fault,
         };
         let (taken, kept) = (host(Some(measured(5_000_000_000))), host(None));

@@ -40,6 +40,7 @@ pub(crate) fn calibration() -> Calibration {
         clear_page: measured(147_000),
         frame_scan: measured(1_800),
         shmem_page: Some(measured(600_000)),
+        huge_fault: Some(measured(180_000_000)),
         hypervisor_fault: Some(measured(4_300_000_000)),
     }
 }
