@@ -2,9 +2,9 @@
 //!
 //! From 6.7 on the lists hold up to an eighth of a zone, and even a machine that has just booted keeps thousands of pages there. As
 //! memory in use they would be missing for ever, and requests would fall back to other types early. So as many unmarked frames are
-//! put on lists as there are pages. Which ones is a guess: first whole pageblocks of movable memory, since lists take huge pages from 5.13
-//! on, and the kernel does not fill such pageblocks with memory of its own; then those of blocks that nothing else holds, then others in
-//! blocks of movable memory, then the rest; by address each.
+//! put on lists as there are pages. Which ones is a guess: first those of blocks that nothing else holds, then others in blocks of movable
+//! memory, where the kernel seldom has memory of its own, then the rest; by address each. Where all frames of a pageblock are among them, it is
+//! a huge page: lists take these from 5.13 on, and so many pages that were freed one by one would have merged.
 
 use order9_snapshot::PcpInfo;
 use order9_snapshot::census::ZoneCensus;
@@ -27,22 +27,14 @@ impl CpuLists {
     /// The lists of a zone; `has_huge` where they may hold huge pages.
     pub(crate) fn of(zone: &ZoneCensus, lists: &[PcpInfo], has_huge: bool) -> Self {
         let count = |block: usize, class| u64::from(zone.blocks[block].count(class));
-        let unmarked = |block: usize| count(block, FrameClass::Pcp) + count(block, FrameClass::Unknown);
-        let is_movable = |block: usize| zone.types[block] == Migratetype::Movable;
-        let is_huge = |block: &usize| has_huge && is_movable(*block) && unmarked(*block) == PAGEBLOCK_PAGES.get();
-        let mut of_block = vec![0; zone.blocks.len()];
-        let mut left = zone.on_cpu_lists.get();
-        let most = (left / PAGEBLOCK_PAGES.get()) as usize;
-        for block in (0..of_block.len()).filter(is_huge).take(most) {
-            of_block[block] = PAGEBLOCK_PAGES.get();
-            left -= of_block[block];
-        }
-        let mut others: Vec<_> =
-            (0..of_block.len()).filter(|&block| unmarked(block) > 0 && of_block[block] == 0).collect();
-        others.sort_by_key(|&block| (count(block, FrameClass::Pcp) == 0, !is_movable(block)));
+        let mut of_block: Vec<_> = (0..zone.blocks.len()).map(|block| count(block, FrameClass::Pcp)).collect();
+        let mut left = zone.on_cpu_lists.get().saturating_sub(of_block.iter().sum());
+        let mut others: Vec<_> = (0..of_block.len()).filter(|&block| count(block, FrameClass::Unknown) > 0).collect();
+        others.sort_by_key(|&block| zone.types[block] != Migratetype::Movable);
         for block in others {
-            of_block[block] = unmarked(block).min(left);
-            left -= of_block[block];
+            let pages = count(block, FrameClass::Unknown).min(left);
+            of_block[block] += pages;
+            left -= pages;
         }
         let of_cpu = lists.iter().rev().map(|list| (list.cpu as usize, list.count.get()));
         Self { of_block, last: 0, spare: 0, of_cpu: of_cpu.filter(|&(_, pages)| pages > 0).collect(), has_huge }
@@ -120,35 +112,31 @@ mod tests {
     }
 
     #[test]
-    fn whole_pageblocks_of_movable_memory_are_huge_pages_on_lists() {
-        let mut contents = [0; FrameClass::COUNT];
-        contents[FrameClass::Unknown.index()] = 512;
-        let whole = BlockSummary::new(contents);
-        (contents[FrameClass::Unknown.index()], contents[FrameClass::Free.index()]) = (3, 509);
-        let part = BlockSummary::new(contents);
+    fn pageblocks_all_of_whose_frames_are_on_lists_are_huge_pages_there() {
+        let block = |unmarked| {
+            let mut contents = [0; FrameClass::COUNT];
+            (contents[FrameClass::Unknown.index()], contents[FrameClass::Free.index()]) = (unmarked, 512 - unmarked);
+            BlockSummary::new(contents)
+        };
         let spec = SynthSpec { size: Bytes::new(1 << 28), ..SynthSpec::default() };
         let mut census = Census::of(&synth(&spec).expect("it is made").0).expect("it has a map");
         let zone = census.zones.last_mut().expect("it has a zone");
-        zone.blocks = vec![part, whole, whole, whole, whole];
-        zone.types = vec![Migratetype::Movable; 5];
-        zone.types[1] = Migratetype::Unmovable;
-        zone.on_cpu_lists = Pages::new(2 * 512 + 4);
+        zone.blocks = [3, 512, 512, 512].map(block).to_vec();
+        zone.types = vec![Migratetype::Movable; 4];
+        zone.on_cpu_lists = Pages::new(3 + 2 * 512 + 1);
         let list = |cpu, count| PcpInfo { cpu, count: Pages::new(count), high: Pages::ZERO, batch: Pages::ZERO };
         let lists = |has_huge| CpuLists::of(zone, &[list(0, 4 + 512), list(1, 512)], has_huge);
 
         let mut huge = lists(true);
-        assert_eq!(huge.of_block, [3, 0, 512, 512, 1]);
         assert_eq!(huge.take(FrameClass::Unknown, 0), Some(0));
-        assert_eq!(huge.take_pageblock(FrameClass::Unknown, 1), None, "it is one of the kernel's");
-        assert_eq!(huge.take_pageblock(FrameClass::Slab, 2), None, "a frame with a flag is in use");
-        assert_eq!(huge.take_pageblock(FrameClass::Unknown, 2), Some(0));
-        assert_eq!(huge.take_pageblock(FrameClass::Unknown, 3), Some(1));
-        assert_eq!(huge.take_pageblock(FrameClass::Unknown, 4), None, "no list holds so much more");
-        assert_eq!(huge.take(FrameClass::Unknown, 4), Some(0));
+        assert_eq!(huge.take_pageblock(FrameClass::Slab, 1), None, "a frame with a flag is in use");
+        assert_eq!(huge.take_pageblock(FrameClass::Unknown, 1), Some(0));
+        assert_eq!(huge.take_pageblock(FrameClass::Unknown, 2), Some(1));
+        assert_eq!(huge.take_pageblock(FrameClass::Unknown, 3), None, "one of its frames is on a list");
+        assert_eq!(huge.take(FrameClass::Unknown, 3), Some(0));
 
         let mut single = lists(false);
-        assert_eq!(single.of_block, [3, 0, 512, 512, 1]);
-        assert_eq!(single.take_pageblock(FrameClass::Unknown, 2), None, "the lists of this kernel hold no huge pages");
-        assert_eq!(single.take(FrameClass::Unknown, 2), Some(0));
+        assert_eq!(single.take_pageblock(FrameClass::Unknown, 1), None, "the lists of this kernel hold no huge pages");
+        assert_eq!(single.take(FrameClass::Unknown, 1), Some(0));
     }
 }
