@@ -1,4 +1,4 @@
-//! Which memory of programs is used: DAMON, the kernel's monitor of accesses, from 6.2 on, by its files in /sys.
+//! DAMON, the kernel's monitor of accesses, tells which memory of programs is used: from 6.2 on, by its files in /sys.
 //!
 //! Only the given ranges of a process are looked at (`fvaddr`), a page of each region at a time. DAMON splits regions whose parts differ
 //! and joins those that do not, so that a few hundred suffice for any size. What its files mean:
@@ -55,7 +55,7 @@ pub enum DamonError {
     /// The kernel cannot watch memory of programs.
     #[error("DAMON of this kernel does not watch memory of programs (CONFIG_DAMON_VADDR)")]
     NotVirtual,
-    /// Somebody has set it up.
+    /// DAMON has been set up by somebody else.
     #[error("DAMON is in use by others")]
     Busy,
     /// A file cannot be read or written.

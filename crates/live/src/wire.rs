@@ -74,7 +74,7 @@ pub enum FromGuest {
     Calibrated(Result<Vec<Direct>, String>),
     /// Findings of kills, or why there were none.
     Killed(Result<Kills, String>),
-    /// What was seen of the half that is used, and of the other, or why nothing was.
+    /// Regions of the half that is used, and of the other, or why there are none.
     Seen(Result<[Vec<Region>; 2], String>),
     /// The run has ended so, or did not start.
     Ended(Result<Supervised, String>),
