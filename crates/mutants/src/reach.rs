@@ -200,8 +200,9 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     /// A test binary with five tests, which writes down every test that it runs.
     const SCRIPT: &str = r#"#!/bin/sh
@@ -221,12 +222,21 @@ esac
         tests.map(|test| test.name.as_str()).collect()
     }
 
+    /// Writes the script by another process: a child that another test starts at that moment would inherit the open file, and a file that is
+    /// open for writing cannot be run.
+    fn write_executable(path: &Path) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"cat > "$1" && chmod 755 "$1""#, "sh"]).arg(path).stdin(Stdio::piped());
+        let mut shell = shell.spawn().expect("there is a shell");
+        shell.stdin.take().expect("it is piped").write_all(SCRIPT.as_bytes()).expect("it reads");
+        assert!(shell.wait().expect("it ends").success());
+    }
+
     #[test]
     fn tests_are_asked_once_and_known_by_the_places_that_they_come_by() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("binary");
-        fs::write(&path, SCRIPT).expect("written");
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("executable");
+        write_executable(&path);
         let mut binary = Binary { name: "mm/some".to_owned(), path, folder: folder.path().to_owned(), fingerprint: 1 };
         let second = Some(Duration::from_secs(1));
         let draw =
