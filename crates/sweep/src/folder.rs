@@ -31,8 +31,16 @@ const PLAN: &str = "plan.toml";
 pub struct Folder {
     root: PathBuf,
     places: Places,
-    /// The locked file. Dropping it frees the lock.
-    _lock: File,
+    /// The locked file.
+    lock: File,
+}
+
+impl Drop for Folder {
+    /// Frees the lock by name: a child of this process that has just been forked holds the file as well, until it runs another program.
+    fn drop(&mut self) {
+        // What fails frees the lock with the last of the files.
+        let _ = self.lock.unlock();
+    }
 }
 
 /// Places of a cell: the folder, and the cache. Whoever still runs a cell for a sweep that has stopped may keep it without the lock: it
@@ -68,7 +76,7 @@ impl Folder {
             TryLockError::Error(cause) => SweepError::Io { path, cause },
         })?;
         remove_temporaries(&cells)?;
-        Ok(Self { root: root.to_owned(), places: Places { cells, cache: cache.map(Path::to_owned) }, _lock: lock })
+        Ok(Self { root: root.to_owned(), places: Places { cells, cache: cache.map(Path::to_owned) }, lock })
     }
 
     /// Path of the folder.
