@@ -1,9 +1,10 @@
 //! Puts a [`Snapshot`] together from the files of a host.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use order9_snapshot::{Snapshot, Source, ZoneInfo};
-use order9_units::{Bytes, NodeId, Order, PAGE_SIZE, Pages, ZoneKind};
+use order9_snapshot::{DaemonWork, Snapshot, Source, ZoneInfo};
+use order9_units::{Bytes, Nanos, NodeId, Order, PAGE_SIZE, Pages, ZoneKind};
 
 use crate::owners::owners;
 use crate::parse::pagetypeinfo::ZoneTypes;
@@ -48,8 +49,8 @@ pub struct Options<'a> {
     pub owners: bool,
 }
 
-/// Reads a host's memory. Reads every file once (/proc/zoneinfo of a live host a second time, to see how far memory moved
-/// on) and changes nothing.
+/// Reads a host's memory. Reads every file once (/proc/zoneinfo and /proc/vmstat of a live host a second time, to see how far memory
+/// moved on, and whether daemons worked) and changes nothing.
 ///
 /// # Errors
 /// Only where nothing useful could be read or the machine is of a kind that order9 does not model; whatever else cannot
@@ -104,8 +105,10 @@ fn read_machine(files: &mut Files<'_>, snapshot: &mut Snapshot, full_release: bo
 /// Reads what changes all the time: the totals just before the map, which takes longest.
 fn read_memory(files: &mut Files<'_>, snapshot: &mut Snapshot, options: Options<'_>) -> Result<(), CaptureError> {
     const ZONEINFO: &str = "/proc/zoneinfo";
+    const VMSTAT: &str = "/proc/vmstat";
     snapshot.meminfo = files.parse("/proc/meminfo", COUNTERS_MAX, counters::parse)?.unwrap_or_default();
-    snapshot.vmstat = files.parse("/proc/vmstat", COUNTERS_MAX, counters::parse)?.unwrap_or_default();
+    let watch = Stopwatch::start();
+    snapshot.vmstat = files.parse(VMSTAT, COUNTERS_MAX, counters::parse)?.unwrap_or_default();
     snapshot.pressure = files.parse("/proc/pressure/memory", LINE_MAX, pressure::parse)?;
     let before = files.parse(ZONEINFO, TABLE_MAX, zoneinfo::parse)?.unwrap_or_default();
     snapshot.zones = before.zones;
@@ -123,12 +126,31 @@ fn read_memory(files: &mut Files<'_>, snapshot: &mut Snapshot, options: Options<
     if options.owners {
         read_owners(files, snapshot);
     }
-    if files.root().is_live()
-        && let Some(after) = files.parse(ZONEINFO, TABLE_MAX, zoneinfo::parse)?
-    {
+    if !files.root().is_live() {
+        return Ok(());
+    }
+    if let Some(after) = files.parse(ZONEINFO, TABLE_MAX, zoneinfo::parse)? {
         snapshot.cost.free_drift = free_drift(&snapshot.zones, &after.zones);
     }
+    if let Some(after) = files.parse(VMSTAT, COUNTERS_MAX, counters::parse)? {
+        snapshot.daemons = daemon_work(&snapshot.vmstat, &after, watch.wall());
+    }
     Ok(())
+}
+
+/// Work of the daemons between two readings of /proc/vmstat; `None` where the kernel counts none.
+fn daemon_work(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, watched: Nanos) -> Option<DaemonWork> {
+    let grown = |is_one: &dyn Fn(&str) -> bool| {
+        let sum = |of: &BTreeMap<String, u64>| -> Option<u64> {
+            of.iter().filter(|(name, _)| is_one(name)).map(|(_, count)| *count).reduce(u64::saturating_add)
+        };
+        Some(Pages::new(sum(after)?.saturating_sub(sum(before)?)))
+    };
+    let scanned = ["compact_daemon_migrate_scanned", "compact_daemon_free_scanned"];
+    // Up to 4.7 there is a counter for each kind of zone.
+    let (kcompactd, kswapd) =
+        (grown(&|name| scanned.contains(&name))?, grown(&|name| name.starts_with("pgscan_kswapd"))?);
+    Some(DaemonWork { watched, kcompactd, kswapd })
 }
 
 /// Looks for owners right after the map was read, to which they belong.
@@ -136,7 +158,7 @@ fn read_owners(files: &mut Files<'_>, snapshot: &mut Snapshot) {
     let found = match &snapshot.frames {
         _ if !files.root().is_live() => Err("copies of files do not tell, a running host does".to_owned()),
         None => Err("the map of frames could not be read".to_owned()),
-        Some(frames) => owners(frames.len()),
+        Some(frames) => owners(frames),
     };
     match found {
         Ok(owners) => snapshot.owners = Some(owners),
@@ -193,5 +215,31 @@ fn check_huge_page(root: &Root, snapshot: &Snapshot) -> Result<(), CaptureError>
             let what = format!("huge pages of {found} bytes, where order9 knows {known}");
             Err(CaptureError::Unsupported { file: root.locate(SIZE), what })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_of_daemons_is_what_their_counters_grew_by() {
+        let counters = |pairs: &[(&str, u64)]| pairs.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
+        let before: BTreeMap<String, u64> = counters(&[
+            ("compact_daemon_migrate_scanned", 10),
+            ("compact_daemon_free_scanned", 20),
+            ("pgscan_kswapd_normal", 1),
+            ("pgscan_kswapd_dma32", 1),
+            ("pgscan_direct", 5),
+        ]);
+        let mut after = before.clone();
+        after.extend(counters(&[
+            ("compact_daemon_free_scanned", 27),
+            ("pgscan_kswapd_dma32", 4),
+            ("pgscan_direct", 9),
+        ]));
+        let work = daemon_work(&before, &after, Nanos::new(9)).expect("they are counted");
+        assert_eq!(work, DaemonWork { watched: Nanos::new(9), kcompactd: Pages::new(7), kswapd: Pages::new(3) });
+        assert_eq!(daemon_work(&counters(&[("pgfault", 1)]), &after, Nanos::new(9)), None);
     }
 }

@@ -15,7 +15,7 @@
 //! # What it costs the host
 //!
 //! The kernel looks at every frame once per file, tens of nanoseconds each, on one CPU and without holding a lock. Nothing
-//! is read twice but /proc/zoneinfo, so that memory size bounds the cost; `CaptureCost` says what it was.
+//! is read twice but /proc/zoneinfo and /proc/vmstat, so that memory size bounds the cost; `CaptureCost` says what it was.
 //! /proc/pagetypeinfo walks free lists under the zone's lock; newer kernels stop after 100000 blocks of a list for that
 //! reason, older ones walk on.
 //!
@@ -43,6 +43,7 @@ mod frames;
 mod huge_fault;
 mod memory;
 mod owners;
+pub mod page_owner;
 mod parse;
 mod root;
 mod settings;

@@ -88,6 +88,10 @@ pub mod kpf {
     pub const ARCH_3: u64 = 1 << 42;
 }
 
+/// A free block whose memory a hypervisor has taken back, in the word of its first frame: the kernel has one bit for "reported" on free
+/// pages and "up to date" on others (`PG_reported`, 5.7 and later), and no other free page has it.
+pub const REPORTED: u64 = kpf::BUDDY | kpf::UPTODATE;
+
 /// Bits 56 to 63: order9's own. Linux does not use them, and a capture clears them; the lab and `synth` know more about
 /// a frame than /proc tells and say it here.
 pub const PRIVATE_BITS: u64 = 0xff << 56;

@@ -26,4 +26,6 @@ mod text;
 
 pub use calibration::{Calibration, Measured};
 pub use frames::{Chunk, FrameMap, FrameMapBuilder, FrameState};
-pub use model::{CaptureCost, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo};
+pub use model::{
+    CaptureCost, DaemonWork, Machine, Missing, NodeInfo, PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo,
+};

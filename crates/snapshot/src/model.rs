@@ -41,6 +41,8 @@ pub struct Snapshot {
     pub missing: Vec<Missing>,
     /// Cost of the capture for the host.
     pub cost: CaptureCost,
+    /// Work of the daemons while the map was read; `None` for what is not a running host.
+    pub daemons: Option<DaemonWork>,
     /// Prices of memory work on the host, where they were measured.
     pub calibration: Option<Calibration>,
     /// Owners of memory, where they were asked for.
@@ -186,4 +188,15 @@ pub struct CaptureCost {
     /// Change of the free pages of the zones from the first to the last read: the sum of the differences, each taken as
     /// positive.
     pub free_drift: Pages,
+}
+
+/// Work of the kernel's daemons during a capture, which tells whether kcompactd rests: it looks at its node twice a second otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DaemonWork {
+    /// Time that was watched.
+    pub watched: Nanos,
+    /// Frames that kcompactd looked at, in search of pages and of room.
+    pub kcompactd: Pages,
+    /// Pages that kswapd looked at.
+    pub kswapd: Pages,
 }

@@ -22,9 +22,11 @@ impl Advice {
             let columns = ["memory", "pageblocks", "alone", "stays"];
             let users = owners.users.iter().map(|of| held(&of.owner.to_string(), of));
             let cgroups = owners.cgroups.iter().map(|of| held(&of.owner, of));
+            let callers = owners.callers.iter().map(|of| held(&of.owner.to_string(), of));
             let kernel = owners.kernel.iter().map(|of| row(&of.name, vec![memory(of.pages)], None));
             grids.push(grid("Processes and mapped files", &columns, users.collect()));
             grids.push(grid("Control groups", &columns, cgroups.collect()));
+            grids.push(grid("Allocated in the kernel by", &columns, callers.collect()));
             grids.push(grid("In the kernel", &columns[..1], kernel.collect()));
         }
         grids.retain(|grid| !grid.rows.is_empty());

@@ -14,6 +14,7 @@ const NAME_WIDTH: usize = 36;
 /// The largest owners of each kind.
 pub(super) fn largest(mut held: Holdings) -> Holdings {
     held.users.truncate(KEPT);
+    held.callers.truncate(KEPT);
     held.cgroups.truncate(KEPT);
     held.kernel.truncate(KEPT);
     held
@@ -22,6 +23,7 @@ pub(super) fn largest(mut held: Holdings) -> Holdings {
 /// Sentences about who holds memory; nothing where nobody is known.
 pub(super) fn sentence(held: &Holdings) -> String {
     let users = list(held.users.iter().take(NAMED).map(held_by));
+    let callers = list(held.callers.iter().take(NAMED).map(held_by));
     let kernel = list(held.kernel.iter().take(NAMED).map(|of| {
         let kind = match of.kind {
             KernelUseKind::Slab => "slab",
@@ -30,7 +32,10 @@ pub(super) fn sentence(held: &Holdings) -> String {
         format!("{} {} ({kind})", of.name, size(of.pages.bytes()))
     }));
     let cgroups = list(held.cgroups.iter().filter(|of| of.owner != "/").take(1).map(held_by));
-    let parts = [("Memory is held by ", users), ("In the kernel: ", kernel), ("Control group: ", cgroups)];
+    // Who allocated which frames says more than how many a cache has.
+    let in_kernel =
+        if callers.is_empty() { ("In the kernel: ", kernel) } else { ("Allocated in the kernel by ", callers) };
+    let parts = [("Memory is held by ", users), in_kernel, ("Control group: ", cgroups)];
     let told = parts.into_iter().filter(|(_, list)| !list.is_empty());
     told.map(|(begin, list)| format!("{begin}{list}.")).collect::<Vec<_>>().join(" ")
 }
@@ -48,7 +53,7 @@ fn list(parts: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use order9_snapshot::owners::{KernelUse, Process, User};
+    use order9_snapshot::owners::{Caller, KernelUse, Process, User};
     use order9_units::Pages;
 
     use super::*;
@@ -62,7 +67,12 @@ mod tests {
         let text = sentence(&held);
         assert!(text.starts_with("Memory is held by java (7): 4 MiB in 9 pageblocks, 2 of them alone; java"), "{text}");
         assert!(text.ends_with("In the kernel: dentry 1 MiB (slab)."), "{text}");
-        assert_eq!(largest(held).users.len(), KEPT);
+        assert_eq!(largest(held.clone()).users.len(), KEPT);
+        let caller = Caller { function: "nf_ct_alloc_hashtable".to_owned(), module: Some("nf_nat".to_owned()) };
+        let by = Held { owner: caller, id: 0, pages: Pages::new(512), pageblocks: 1, alone: 1, stays: 1 };
+        let text = sentence(&Holdings { callers: vec![by], ..held });
+        let told = "Allocated in the kernel by nf_ct_alloc_hashtable [nf_nat]: 2 MiB in 1 pageblocks, 1 of them alone.";
+        assert!(text.ends_with(told), "{text}");
         assert_eq!(sentence(&Holdings::default()), "");
     }
 }

@@ -1,10 +1,11 @@
 //! Owners of memory: which processes, files and control groups hold the frames of this host, and which users in the kernel hold most.
 //!
 //! Key type: [`Owners`](order9_snapshot::owners::Owners). `processes` chooses whom to look at, `pagemap` says which frames they have,
-//! `cgroups` which control group pays for a frame, `kernel` what the kernel has. Names are private data, so that nobody looks unless asked.
+//! `cgroups` which control group pays for a frame, `kernel` what the kernel has, `callers` which code of the kernel allocated a frame. Names are private data, so that nobody looks unless asked.
 //!
 //! The look has bounds: the largest processes alone, and a time for all of them. A process that ends meanwhile is left out.
 
+mod callers;
 mod cgroups;
 mod kernel;
 mod pagemap;
@@ -13,18 +14,20 @@ mod sparse;
 
 use std::io;
 
+use order9_snapshot::FrameMap;
 use order9_snapshot::owners::{MappedFile, OWNERS_MAX, OwnerMap, OwnerMapBuilder, Owners, User};
-use order9_units::{Nanos, Pages};
+use order9_units::{Nanos, Pages, PfnRange};
 
 use crate::smaps::MappedRange;
 use crate::stopwatch::Stopwatch;
+use callers::Callers;
 use cgroups::CgroupWords;
 use pagemap::{Entry, PageMap};
 use sparse::Sparse;
 
 /// Most processes that are looked at.
 const PROCESSES_MAX: usize = 64;
-/// CPU time, and time on a host that is busy, after which no other process is looked at.
+/// CPU time, and time on a host that is busy, after which no other process is looked at, and no other record of page_owner.
 const CPU_MAX: Nanos = Nanos::new(2_000_000_000);
 const WALL_MAX: Nanos = Nanos::new(20_000_000_000);
 /// Mapping names of pages that all processes have in common.
@@ -32,16 +35,17 @@ const COMMON: [&str; 3] = ["[vvar]", "[vvar_vclock]", "[vdso]"];
 /// Beginnings of the names of files that go when the last process that maps them ends.
 const PASSING: [&str; 4] = ["/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"];
 
-/// Looks for the owners of the first `frames` frames of this host.
+/// Looks for the owners of the frames of this host, of which a map was just read.
 ///
 /// # Errors
 /// Where the kernel does not show whose frames are whose, with the right or option that is needed.
-pub(crate) fn owners(frames: Pages) -> Result<Owners, String> {
-    let mut look = Look::new(frames);
+pub(crate) fn owners(frames: &FrameMap) -> Result<Owners, String> {
+    let mut look = Look::new(frames.len());
     look.processes()?;
+    look.callers(frames);
     let Look { mut owners, taken, .. } = look;
     owners.kernel = kernel::largest();
-    owners.map = map(&mut owners, &taken, frames);
+    owners.map = map(&mut owners, &taken, frames.len());
     Ok(owners)
 }
 
@@ -59,7 +63,7 @@ impl Look {
     }
 
     fn is_over(&self) -> bool {
-        self.watch.cpu() >= CPU_MAX || self.watch.wall() >= WALL_MAX
+        is_over(&self.watch)
     }
 
     /// Looks at the largest processes, one after the other.
@@ -106,6 +110,25 @@ impl Look {
         Ok(())
     }
 
+    /// Looks at the kernel's own frames, where the kernel says who allocated them.
+    fn callers(&mut self, frames: &FrameMap) {
+        let Some(file) = callers::open() else { return };
+        self.watch = Stopwatch::start();
+        let users = self.owners.users.len();
+        let mut names = Callers::new(OWNERS_MAX - users);
+        let (taken, watch) = (&mut self.taken, &self.watch);
+        let note = |range: PfnRange, caller: usize| {
+            range.iter().for_each(|pfn| taken.take(pfn.get(), users + caller, false));
+        };
+        let all = callers::for_each(frames, callers::reader(&file), || is_over(watch), &mut names, note);
+        self.owners.callers = names.names;
+        match all {
+            Ok(true) => {}
+            Ok(false) => self.owners.notes.push("time was up before all records of page_owner were read".to_owned()),
+            Err(error) => self.owners.notes.push(format!("{}: {}", callers::FILE, error.kind())),
+        }
+    }
+
     /// Place of the file that a range maps; `None` where it maps none, or there are too many.
     fn file(&mut self, range: &MappedRange, pid: u32) -> Option<usize> {
         if !range.name.starts_with('/') {
@@ -119,6 +142,10 @@ impl Look {
             Some(users.len() - 1)
         })
     }
+}
+
+fn is_over(watch: &Stopwatch) -> bool {
+    watch.cpu() >= CPU_MAX || watch.wall() >= WALL_MAX
 }
 
 /// Owner of a page: the file that is mapped there, unless the page goes with the process.

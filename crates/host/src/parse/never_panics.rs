@@ -16,6 +16,7 @@ fn parse_all(text: &str) {
     let _ = uptime::parse(text);
     let _ = zoneinfo::parse(text);
     let _ = cmdline::filter(text);
+    let _ = crate::page_owner::Record::parse(text);
 }
 
 const REAL: &[&str] = &[
@@ -26,6 +27,7 @@ const REAL: &[&str] = &[
     buddyinfo::tests::TWO_NODES,
     "00001000-0009fbff : System RAM\n100000000-63fffffff : System RAM\n",
     "some avg10=0.12 avg60=0.05 avg300=0.00 total=205933\n",
+    crate::page_owner::tests::LINUX_6_12,
     "psi=1 slub_debug=\"FZ, kmalloc-64\" -- quiet\n",
     "0-3,8,10-11\n",
     "215.88 407.56\n",

@@ -1,4 +1,4 @@
-//! Owners of memory, by name: processes and mapped files, control groups, users in the kernel.
+//! Owners of memory, by name: processes and mapped files, control groups, code and users in the kernel.
 
 use order9_snapshot::owners::{Held, Holdings, KernelUseKind};
 
@@ -11,7 +11,7 @@ const SHOWN: usize = 10;
 /// Columns of a name.
 const NAME_WIDTH: usize = 36;
 
-/// Adds a section with processes and files, control groups, and users in the kernel.
+/// Adds a section with processes and files, control groups, code of the kernel, and users in the kernel.
 pub(super) fn sections(owners: &Holdings, page: &mut Page) {
     let (width, colour) = (page.canvas.width, page.canvas.colour);
     let table = |name: &str, rows: Vec<Vec<String>>| {
@@ -21,6 +21,8 @@ pub(super) fn sections(owners: &Holdings, page: &mut Page) {
     };
     let users = owners.users.iter().take(SHOWN).map(|of| row(ending(&of.owner.to_string(), NAME_WIDTH), of)).collect();
     let cgroups = owners.cgroups.iter().take(SHOWN).map(|of| row(ending(&of.owner, NAME_WIDTH), of)).collect();
+    let callers = owners.callers.iter().take(SHOWN);
+    let callers = callers.map(|of| row(ending(&of.owner.to_string(), NAME_WIDTH), of)).collect();
     let mut kernel = Table::new(["in the kernel", "memory", "kind"]);
     for of in owners.kernel.iter().take(SHOWN) {
         let kind = match of.kind {
@@ -36,7 +38,14 @@ pub(super) fn sections(owners: &Holdings, page: &mut Page) {
          cannot be moved. No owner is known of {}.{notes}",
         size(owners.unknown.bytes())
     ));
-    let text = table("process or mapped file", users) + &table("control group", cgroups) + &kernel + &note;
+    let text = [
+        table("process or mapped file", users),
+        table("control group", cgroups),
+        table("allocated in the kernel by", callers),
+        kernel,
+        note,
+    ]
+    .concat();
     page.section("Who holds memory", &text);
 }
 

@@ -278,13 +278,10 @@ fn block_types(snapshot: &Snapshot) -> Result<(), StructureError> {
 }
 
 fn owners(snapshot: &Snapshot) -> Result<(), StructureError> {
-    let Some(Owners { users, cgroups, map, .. }) = &snapshot.owners else { return Ok(()) };
-    let names = users.len().max(cgroups.len());
-    if names <= OWNERS_MAX && map.fits(users.len(), cgroups.len()) {
-        Ok(())
-    } else {
-        Err(StructureError::Owners(names))
-    }
+    let Some(Owners { users, callers, cgroups, map, .. }) = &snapshot.owners else { return Ok(()) };
+    let holders = users.len() + callers.len();
+    let names = holders.max(cgroups.len());
+    if names <= OWNERS_MAX && map.fits(holders, cgroups.len()) { Ok(()) } else { Err(StructureError::Owners(names)) }
 }
 
 fn name(zone: &ZoneInfo) -> ZoneName {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use order9_units::{Pages, PfnRange};
 use serde::{Deserialize, Serialize};
 
-use crate::{Calibration, CaptureCost, Machine, Missing, NodeInfo, Pressure, Snapshot, Source, ZoneInfo};
+use crate::{Calibration, CaptureCost, DaemonWork, Machine, Missing, NodeInfo, Pressure, Snapshot, Source, ZoneInfo};
 
 /// Contents of the section. Fields that a newer minor version adds are ignored.
 #[derive(Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub(super) struct Meta<'a> {
     pressure: Option<Pressure>,
     missing: Cow<'a, [Missing]>,
     cost: CaptureCost,
+    /// Work of the daemons meanwhile; since version 1.5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    daemons: Option<DaemonWork>,
     /// Prices measured on the host; since version 1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calibration: Option<Calibration>,
@@ -51,6 +54,7 @@ impl<'a> Meta<'a> {
             pressure,
             missing,
             cost,
+            daemons,
             calibration,
             owners: _,
         } = snapshot;
@@ -67,6 +71,7 @@ impl<'a> Meta<'a> {
             pressure: *pressure,
             missing: Cow::Borrowed(missing),
             cost: *cost,
+            daemons: *daemons,
             calibration: *calibration,
             frames: frames.as_ref().map(|frames| frames.len()),
             blocks: block_types.as_ref().map(|types| types.len() as u64),
@@ -90,6 +95,7 @@ impl<'a> Meta<'a> {
             pressure: self.pressure,
             missing: self.missing.into_owned(),
             cost: self.cost,
+            daemons: self.daemons,
             calibration: self.calibration,
             owners: None,
         }

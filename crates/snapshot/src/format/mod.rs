@@ -28,7 +28,7 @@ use order9_units::{Bytes, Pages};
 pub const EXTENSION: &str = "o9snap";
 
 /// Version that is written. A reader refuses a newer major version and reads a newer minor one.
-pub const VERSION: Version = Version { major: 1, minor: 4 };
+pub const VERSION: Version = Version { major: 1, minor: 5 };
 
 /// Most frames a map may have: 64 TiB.
 pub const FRAMES_MAX: Pages = Pages::new(1 << 34);

@@ -34,8 +34,8 @@ pub fn read_within(input: impl Read, memory: Bytes) -> Result<Snapshot, ReadErro
         let result = match section.tag {
             Tag::TYPE => assembly.add_block_types(section.raw),
             Tag::FRAM => assembly.add_frames(section.raw),
-            Tag::OWNR => assembly.add_owners(section.raw),
-            Tag::OFRA => assembly.add_owned_frames(section.raw),
+            Tag::OWNR | Tag::OWNC => assembly.add_owners(section.raw),
+            Tag::OFRA | Tag::OFRC => assembly.add_owned_frames(section.raw),
             Tag::ENDS => {
                 assembly.check_totals(section.raw, before).map_err(|problem| section.error(problem))?;
                 break;

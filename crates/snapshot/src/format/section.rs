@@ -31,15 +31,19 @@ impl Tag {
     pub const OWNR: Self = Self(*b"ownr");
     /// A batch of chunks with the owners of frames.
     pub const OFRA: Self = Self(*b"ofra");
+    /// Names of owners with code of the kernel, as JSON.
+    pub const OWNC: Self = Self(*b"ownc");
+    /// A batch of chunks with the owners of frames, code of the kernel among them.
+    pub const OFRC: Self = Self(*b"ofrc");
     /// Section of the totals. Always the last one.
     pub const ENDS: Self = Self(*b"ENDS");
 
     /// Most raw bytes a section of this kind may have; `None` for an unknown one.
     pub(super) const fn raw_max(self) -> Option<u64> {
         match &self.0 {
-            b"META" | b"ownr" => Some(16 << 20),
+            b"META" | b"ownr" | b"ownc" => Some(16 << 20),
             b"TYPE" => Some(BLOCKS_MAX),
-            b"FRAM" | b"ofra" => Some(2 << 20),
+            b"FRAM" | b"ofra" | b"ofrc" => Some(2 << 20),
             b"ENDS" => Some(32),
             _ => None,
         }

@@ -7,7 +7,7 @@ use order9_units::Pages;
 use super::chunks::Batches;
 use super::error::WriteError;
 use super::meta::Meta;
-use super::owners::Names;
+use super::owners::{Names, tags};
 use super::section::{SectionWriter, Tag};
 use super::{FRAMES_MAX, check};
 use crate::Snapshot;
@@ -38,10 +38,11 @@ pub fn write(snapshot: &Snapshot, output: impl Write) -> Result<(), WriteError> 
         }
     }
     if let Some(owners) = &snapshot.owners {
-        sections.write(Tag::OWNR, &serde_json::to_vec(&Names::of(owners))?)?;
+        let [names, frames] = tags(owners);
+        sections.write(names, &serde_json::to_vec(&Names::of(owners))?)?;
         let mut batches = Batches::new(owners.map.chunks());
         while let Some(raw) = batches.next() {
-            sections.write(Tag::OFRA, raw)?;
+            sections.write(frames, raw)?;
         }
     }
     let totals = sections.totals();

@@ -4,7 +4,7 @@ use order9_units::{PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{KernelUse, OwnerId, Owners, User};
+use super::{Caller, KernelUse, OwnerId, Owners, User};
 use crate::Snapshot;
 use crate::census::{BlockState, Census};
 use crate::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
@@ -14,9 +14,11 @@ use crate::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
 pub struct Holdings {
     /// Processes and mapped files that hold memory, the most pageblocks first.
     pub users: Vec<Held<User>>,
+    /// Functions of the kernel that allocated memory, the most pageblocks first; empty where the kernel keeps no page_owner.
+    pub callers: Vec<Held<Caller>>,
     /// Control groups that pay for memory, the most pageblocks first. Page cache and slab are theirs too, which no process maps.
     pub cgroups: Vec<Held<String>>,
-    /// Users in the kernel, the largest first. Which frames are theirs the kernel does not tell.
+    /// Slab caches and callers of vmalloc, the largest first. Which frames are theirs the kernel does not tell.
     pub kernel: Vec<KernelUse>,
     /// Frames in use of which no owner is known.
     pub unknown: Pages,
@@ -117,21 +119,23 @@ impl Kind {
             of.stays += u64::from(!is_huge && stays);
         }
     }
+}
 
-    fn finish<T>(self, name: impl Fn(OwnerId) -> T) -> Vec<Held<T>> {
-        let held = self.all.into_iter().enumerate().filter(|(_, of)| of.pages > 0);
-        let held = held.map(|(id, Numbers { pages, pageblocks, alone, stays })| Held {
-            owner: name(id),
+/// Owners that hold memory, the most pageblocks first; `names` has all.
+fn held<T: Clone>(all: &[Numbers], names: &[T]) -> Vec<Held<T>> {
+    let held = all.iter().zip(names).enumerate().filter(|(_, (of, _))| of.pages > 0);
+    let mut held: Vec<Held<T>> = held
+        .map(|(id, (of, name))| Held {
+            owner: name.clone(),
             id,
-            pages: Pages::new(pages),
-            pageblocks,
-            alone,
-            stays,
-        });
-        let mut held: Vec<Held<T>> = held.collect();
-        held.sort_by_key(|of| std::cmp::Reverse((of.pageblocks, of.pages)));
-        held
-    }
+            pages: Pages::new(of.pages),
+            pageblocks: of.pageblocks,
+            alone: of.alone,
+            stays: of.stays,
+        })
+        .collect();
+    held.sort_by_key(|of| std::cmp::Reverse((of.pageblocks, of.pages)));
+    held
 }
 
 /// Counting under way.
@@ -148,7 +152,8 @@ struct Count<'a> {
 
 impl<'a> Count<'a> {
     fn new(owners: &'a Owners) -> Self {
-        let (users, cgroups) = (Kind::new(owners.users.len()), Kind::new(owners.cgroups.len()));
+        let users = Kind::new(owners.users.len() + owners.callers.len());
+        let cgroups = Kind::new(owners.cgroups.len());
         Self { owners, users, cgroups, unknown: 0, block: None, used: 0, is_huge: false }
     }
 
@@ -174,9 +179,11 @@ impl<'a> Count<'a> {
 
     fn finish(self) -> Holdings {
         let owners = self.owners;
+        let (users, callers) = self.users.all.split_at(owners.users.len());
         Holdings {
-            users: self.users.finish(|id| owners.users[id].clone()),
-            cgroups: self.cgroups.finish(|id| owners.cgroups[id].clone()),
+            users: held(users, &owners.users),
+            callers: held(callers, &owners.callers),
+            cgroups: held(&self.cgroups.all, &owners.cgroups),
             kernel: owners.kernel.clone(),
             unknown: Pages::new(self.unknown),
             notes: owners.notes.clone(),

@@ -1,7 +1,7 @@
 //! Owners of memory: processes, files, control groups and users in the kernel, where a capture was asked to look for them.
 //!
-//! Key types: [`Owners`] (names, and who holds each frame), [`User`] (a process, or a file that one maps), [`OwnerMap`] (two small
-//! numbers for each frame). [`Held`] counts what an owner holds of a map. Names are private data: a capture keeps them on request alone.
+//! Key types: [`Owners`] (names, and who holds each frame), [`User`] (a process, or a file that one maps), [`Caller`] (code of the kernel
+//! that allocated frames), [`OwnerMap`] (two small numbers for each frame). [`Held`] counts what an owner holds of a map. Names are private data: a capture keeps them on request alone.
 
 mod held;
 
@@ -23,6 +23,8 @@ pub const OWNERS_MAX: usize = 1 << 16;
 pub struct Owners {
     /// Processes and mapped files.
     pub users: Vec<User>,
+    /// Functions of the kernel that allocated frames. In the map their numbers follow those of the users.
+    pub callers: Vec<Caller>,
     /// Paths of control groups, as /proc/PID/cgroup has them.
     pub cgroups: Vec<String>,
     /// Users in the kernel, the largest first.
@@ -73,6 +75,23 @@ pub struct MappedFile {
     pub pid: u32,
 }
 
+/// Code of the kernel that allocated frames, as page_owner tells (CONFIG_PAGE_OWNER, `page_owner=on`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Caller {
+    /// The function that asked for the memory.
+    pub function: String,
+    /// Module of the function, or of the first of its callers that belongs to one; nothing for code that is built in.
+    pub module: Option<String>,
+}
+
+/// Writes the function, and its module in brackets.
+impl std::fmt::Display for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.function)?;
+        self.module.as_ref().map_or(Ok(()), |module| write!(f, " [{module}]"))
+    }
+}
+
 /// Memory that the kernel has for a purpose of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelUse {
@@ -97,10 +116,10 @@ pub enum KernelUseKind {
 /// Place of an owner in a list of [`Owners`].
 pub type OwnerId = usize;
 
-/// Owner of each frame: the user that maps it and the control group that pays for it.
+/// Owner of each frame: the user that maps it, or the caller in the kernel that allocated it, and the control group that pays for it.
 ///
-/// The map is kept as one of frames is, in chunks with a palette: the first word is the number of the user, the second one that of the control
-/// group, both from 1 on; 0 is nobody known.
+/// The map is kept as one of frames is, in chunks with a palette: the first word is the number of the user, or of the caller after
+/// all users, the second one that of the control group, both from 1 on; 0 is nobody known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerMap(pub(crate) FrameMap);
 
@@ -142,7 +161,7 @@ impl OwnerMap {
         self.0.is_empty()
     }
 
-    /// The user that maps a frame.
+    /// The user that maps a frame; from the number of users on the caller that allocated it.
     #[must_use]
     pub fn user(&self, pfn: Pfn) -> Option<OwnerId> {
         owner(self.0.get(pfn)?.flags)
@@ -159,7 +178,7 @@ impl OwnerMap {
         self.0.chunks()
     }
 
-    /// Whether every number is one of `users` users and `cgroups` control groups.
+    /// Whether every number is one of `users` users and callers, and of `cgroups` control groups.
     pub(crate) fn fits(&self, users: usize, cgroups: usize) -> bool {
         let fits = |word: u64, names: usize| word <= names as u64;
         let states = self.0.chunks().flat_map(|(_, chunk)| chunk.palette());
@@ -182,7 +201,8 @@ impl Owners {
             User::Process(process) => vec![&process.command, &process.cgroup],
             User::File(file) => vec![&file.path],
         });
-        users.chain(&self.cgroups).chain(self.kernel.iter().map(|of| &of.name)).chain(&self.notes)
+        let callers = self.callers.iter().flat_map(|of| std::iter::once(&of.function).chain(&of.module));
+        users.chain(callers).chain(&self.cgroups).chain(self.kernel.iter().map(|of| &of.name)).chain(&self.notes)
     }
 
     /// All names, to be changed.
@@ -191,7 +211,9 @@ impl Owners {
             User::Process(process) => vec![&mut process.command, &mut process.cgroup],
             User::File(file) => vec![&mut file.path],
         });
-        users.chain(&mut self.cgroups).chain(self.kernel.iter_mut().map(|of| &mut of.name)).chain(&mut self.notes)
+        let callers = self.callers.iter_mut().flat_map(|of| std::iter::once(&mut of.function).chain(&mut of.module));
+        let kernel = self.kernel.iter_mut().map(|of| &mut of.name);
+        users.chain(callers).chain(&mut self.cgroups).chain(kernel).chain(&mut self.notes)
     }
 }
 

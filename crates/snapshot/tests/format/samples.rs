@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use order9_snapshot::format::write;
-use order9_snapshot::owners::{KernelUse, KernelUseKind, MappedFile, OwnerMapBuilder, Owners, Process, User};
+use order9_snapshot::owners::{Caller, KernelUse, KernelUseKind, MappedFile, OwnerMapBuilder, Owners, Process, User};
 use order9_snapshot::{
-    Calibration, CaptureCost, FrameMap, FrameMapBuilder, FrameState, Machine, Measured, Missing, NodeInfo, PcpInfo,
-    Pressure, Snapshot, Source, Watermarks, ZoneInfo,
+    Calibration, CaptureCost, DaemonWork, FrameMap, FrameMapBuilder, FrameState, Machine, Measured, Missing, NodeInfo,
+    PcpInfo, Pressure, Snapshot, Source, Watermarks, ZoneInfo,
 };
 use order9_units::{Bytes, Migratetype, Nanos, NodeId, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use proptest::prelude::*;
@@ -80,6 +80,7 @@ pub(crate) fn full() -> Snapshot {
         meminfo: counters(["MemTotal", "Active(anon)"]),
         pressure: Some(Pressure { some_us: 1, full_us: 2 }),
         missing: vec![Missing { path: "/proc/iomem".to_owned(), reason: "needs root".to_owned() }],
+        daemons: Some(DaemonWork { watched: Nanos::new(6), kcompactd: Pages::new(7), kswapd: Pages::new(8) }),
         calibration: Some(calibration()),
         owners: Some(owners()),
         cost: CaptureCost {
@@ -95,11 +96,12 @@ pub(crate) fn full() -> Snapshot {
 /// Two users and a control group that hold some frames.
 fn owners() -> Owners {
     let mut map = OwnerMapBuilder::default();
-    (0..40_000).for_each(|at| map.push((at % 3 < 2).then_some(at % 3), (at % 5 == 0).then_some(0)));
+    (0..40_000).for_each(|at| map.push((at % 4 < 3).then_some(at % 4), (at % 5 == 0).then_some(0)));
     let process = Process { pid: 7, command: "java".to_owned(), resident: Pages::new(9), ..Process::default() };
     let kernel = KernelUse { name: "dentry".to_owned(), kind: KernelUseKind::Slab, pages: Pages::new(8) };
     Owners {
         users: vec![User::Process(process), User::File(MappedFile { path: "/lib/\u{e4}".to_owned(), pid: 7 })],
+        callers: vec![Caller { function: "nf_ct_alloc_hashtable".to_owned(), module: Some("nf_nat".to_owned()) }],
         cgroups: vec!["/app".to_owned()],
         kernel: vec![kernel],
         notes: vec!["a note".to_owned()],
