@@ -7,7 +7,8 @@ use std::sync::Arc;
 use order9_advise::{Demand, Trial};
 use order9_lab::Plan;
 use order9_lab::scenario::workload;
-use order9_snapshot::Snapshot;
+use order9_snapshot::flags::REPORTED;
+use order9_snapshot::{FrameMap, FrameState, Snapshot};
 use order9_workloads::Workload;
 
 use crate::args::{DemandArgs, TrialArgs};
@@ -68,10 +69,13 @@ fn this_host(wish: Wish) -> Result<Snapshot, Failure> {
 
 /// Notes on the host that a reader of answers needs.
 fn notes(snapshot: &Snapshot) -> Vec<String> {
-    let taken = "the hypervisor takes free huge pages of this host back, and the answer takes all that are free for taken: faults on \
-                 those that were freed in the last seconds are quicker";
-    let is_taken = snapshot.calibration.is_some_and(|prices| prices.hypervisor_fault.is_some());
-    is_taken.then(|| taken.to_owned()).into_iter().collect()
+    let unpriced = "the hypervisor has some of this host's free huge pages, and no wait for it could be measured, since the kernel gives out \
+                    others first: faults that come to those are slower";
+    let is_reported = |state: &FrameState| state.flags & REPORTED == REPORTED;
+    let mut chunks = snapshot.frames.iter().flat_map(FrameMap::chunks);
+    let has_some = chunks.any(|(_, chunk)| chunk.palette().iter().any(is_reported));
+    let has_price = snapshot.calibration.is_some_and(|prices| prices.hypervisor_fault.is_some());
+    (has_some && !has_price).then(|| unpriced.to_owned()).into_iter().collect()
 }
 
 /// Number of runs at the same time.

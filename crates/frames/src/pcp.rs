@@ -126,9 +126,9 @@ impl Pcp {
         self.high = self.high_min;
     }
 
-    /// Raises the size to what the lists hold, as far as they follow the load.
-    pub(crate) fn grow_to_contents(&mut self) {
-        self.high = self.count.clamp(self.high_min, self.high_max);
+    /// Raises the size to `high`, and to what the lists hold, as far as they follow the load.
+    pub(crate) fn inherit_high(&mut self, high: u64) {
+        self.high = self.count.max(high).clamp(self.high_min, self.high_max);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::policy::FramesPolicy;
 use crate::storage::Storage;
 use crate::watch::Watch;
 use crate::watermark::{Watermarks, min_free_kbytes, recommended_min_free};
+use crate::zone::ZoneId;
 
 /// Settings beside the [`FramesPolicy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,9 +156,13 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         }
     }
 
-    /// Raises the sizes of per-CPU lists to what they hold, as far as they follow the load: on a running machine they have grown so.
-    pub fn grow_pcps_to_contents(&mut self) {
-        self.pcps.iter_mut().for_each(crate::Pcp::grow_to_contents);
+    /// Raises the size of a CPU's lists of a zone to `high` pages, and to what they hold, as far as lists follow the load: on a running
+    /// machine they have grown so. Nothing past the last CPU.
+    pub fn inherit_pcp_high(&mut self, zone: ZoneId, cpu: usize, high: u64) {
+        let at = self.pcp_at(zone, cpu);
+        if let Some(pcp) = self.pcps.get_mut(at) {
+            pcp.inherit_high(high);
+        }
     }
 
     /// Pages a zone keeps back from requests that higher zones of its node could serve.

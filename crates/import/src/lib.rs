@@ -13,6 +13,7 @@ mod cpu_lists;
 mod layout;
 mod pages;
 mod pools;
+mod rests;
 mod settings;
 
 use cpu_lists::CpuLists;
@@ -26,6 +27,7 @@ use order9_procfs::sysctl::SettingError;
 use order9_snapshot::buddy::free_blocks;
 use order9_snapshot::census::{Census, ZoneCensus};
 use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
+use order9_snapshot::flags::REPORTED;
 use order9_snapshot::owners::Owners;
 use order9_snapshot::{FrameMap, Snapshot, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
@@ -112,7 +114,8 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     let mut builder = MmBuilder::new(&spec, policy)?;
     // First of all, since pages of programs make use of them.
     tables.into_iter().flat_map(|range| range.iter()).try_for_each(|pfn| builder.page_table(pfn))?;
-    let mut import = Import { builder, map, owners: snapshot.owners.as_ref(), disk, pools: Vec::new() };
+    let owners = snapshot.owners.as_ref();
+    let mut import = Import { builder, map, owners, disk, pools: Vec::new(), reported: Vec::new() };
     for (at, zone) in census.zones.iter().enumerate() {
         import.set_types(zone)?;
         let lists = CpuLists::of(zone, &layout.zones()[at].info().pcp, has_huge_lists);
@@ -121,8 +124,15 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     pools::place(snapshot, &import.pools, &mut import.builder)?;
     let mut mm = import.builder.finish();
     let settings = settings::write(snapshot, &mut mm)?;
-    mm.phys_mut().grow_pcps_to_contents();
+    if !import.reported.is_empty() || snapshot.calibration.is_some_and(|prices| prices.hypervisor_fault.is_some()) {
+        mm.phys_mut().inherit_free_page_reporting(import.reported);
+    }
     let infos = layout.zones().iter().map(|zone| zone.info());
+    let zones: Vec<_> = mm.frames().zones().iter().map(Zone::id).collect();
+    for (zone, info) in zones.into_iter().zip(infos.clone()) {
+        info.pcp.iter().for_each(|of| mm.phys_mut().inherit_pcp_high(zone, of.cpu as usize, of.high));
+    }
+    rests::let_daemons_rest(snapshot, &mut mm);
     let parts = mm.frames().zones().iter().zip(&census.zones).zip(infos);
     let parts =
         parts.map(|((zone, census), info)| ZoneReport::new(zone, mm.frames().pcp_pages(zone.id()), census, info));
@@ -137,6 +147,8 @@ struct Import<'a> {
     owners: Option<&'a Owners>,
     disk: Disk,
     pools: Vec<PoolPage>,
+    /// Free blocks whose memory the hypervisor has.
+    reported: Vec<(Pfn, Order)>,
 }
 
 impl Import<'_> {
@@ -165,7 +177,12 @@ impl Import<'_> {
 
     fn place(&mut self, extent: Extent, zone: &ZoneCensus, lists: &mut CpuLists) -> Result<(), BuildError> {
         match extent {
-            Extent::Free { start, order } => self.builder.free(start, order),
+            Extent::Free { start, order } => {
+                if order >= Order::PAGEBLOCK && self.flags(start) & REPORTED == REPORTED {
+                    self.reported.push((start, order));
+                }
+                self.builder.free(start, order)
+            }
             Extent::Compound { class, .. } | Extent::Frames { class, .. } if !is_allocated(class) => Ok(()),
             Extent::Frames { class: FrameClass::PageTable, .. } => Ok(()), // Placed before all others.
             Extent::Compound { class: FrameClass::Hugetlb, range } if range.len() == PAGEBLOCK_PAGES => {

@@ -8,9 +8,9 @@ use order9_mm::policy::Policy;
 use order9_mm::{Gfp, Request};
 use order9_snapshot::census::Census;
 use order9_snapshot::classify::FrameClass;
-use order9_snapshot::flags::kpf;
-use order9_snapshot::{FrameMapBuilder, FrameState, Snapshot, format};
-use order9_units::{Order, Pages, Pfn, PfnRange, ZoneKind};
+use order9_snapshot::flags::{REPORTED, kpf};
+use order9_snapshot::{DaemonWork, FrameMapBuilder, FrameState, Snapshot, format};
+use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
 fn stored(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name);
@@ -81,6 +81,50 @@ fn an_imported_machine_allocates_from_what_is_free() {
     assert_eq!(mm.check(), Ok(()));
     assert_eq!(in_blocks(&mm), before - got);
     assert!(mm.frames().zone(normal).free() > 1 << 20, "Normal stays full of fragments that no huge page fits in");
+}
+
+#[test]
+fn kcompactd_rests_where_it_would_be_at_work_and_was_not() {
+    let mut policy = Policy::default();
+    policy.compaction.proactive = true;
+    let first_look = |watched, kcompactd| {
+        let mut snapshot = stored("host-fragmented.o9snap");
+        snapshot.settings.insert("/proc/sys/vm/compaction_proactiveness".to_owned(), "20".to_owned());
+        let [kcompactd, kswapd] = [kcompactd, 0].map(Pages::new);
+        snapshot.daemons = Some(DaemonWork { watched: Nanos::new(watched), kcompactd, kswapd });
+        let Imported { mm, .. } = import(&snapshot, policy.clone(), Disk::Present).expect("a real map can be imported");
+        assert!(mm.phys().wants_proactive(NodeId(0)), "Normal is full of fragments");
+        mm.phys().first_proactive_look_within(NodeId(0))
+    };
+    let (at_rest, at_work) = (Nanos::new(32_000_000_000), Nanos::new(500_000_000));
+    assert_eq!(first_look(600_000_000, 0), at_rest);
+    assert_eq!(first_look(600_000_000, 7), at_work);
+    assert_eq!(first_look(400_000_000, 0), at_work, "it may just have looked");
+}
+
+#[test]
+fn blocks_that_the_hypervisor_has_are_those_with_the_kernel_s_mark() {
+    let mut snapshot = stored("host-fragmented.o9snap");
+    let free: Vec<Pfn> = {
+        let Imported { mm, .. } = imported("host-fragmented.o9snap");
+        assert_eq!(mm.phys().reported_blocks(), None, "nothing is marked");
+        let huge = |pfn: &Pfn| {
+            matches!(mm.block_view(*pfn).state, order9_mm::FrameState::Free { order: Order::PAGEBLOCK, .. })
+        };
+        let frames = snapshot.frames.as_ref().expect("there is a map").len().get();
+        (0..frames).step_by(512).map(Pfn::new).filter(huge).take(2).collect()
+    };
+    let mut map = FrameMapBuilder::new();
+    let before = snapshot.frames.take().expect("there is a map");
+    for at in 0..before.len().get() {
+        let state = before.get(Pfn::new(at)).unwrap_or_default();
+        let mark = if Pfn::new(at) == free[1] { REPORTED } else { 0 };
+        map.push(FrameState { flags: state.flags | mark, ..state });
+    }
+    snapshot.frames = Some(map.finish());
+    let Imported { mm, .. } = import(&snapshot, Policy::default(), Disk::Present).expect("a real map can be imported");
+    let has = free.iter().map(|&pfn| mm.phys().hypervisor_has(pfn, Order::PAGEBLOCK)).collect::<Vec<_>>();
+    assert_eq!((has, mm.phys().reported_blocks().expect("it reports").missing), (vec![false, true], 1));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use order9_mm::{BlockUser, BlockView, FrameState, LruList, Mm, SpaceId, Zone};
 use order9_procfs::sysctl::{self, SETTINGS};
-use order9_snapshot::flags::{PINNED, PRIVATE_BITS, SLAB_RECLAIMABLE, kpf};
+use order9_snapshot::flags::{PINNED, PRIVATE_BITS, REPORTED, SLAB_RECLAIMABLE, kpf};
 use order9_snapshot::{self as snapshot, FrameMap, FrameMapBuilder, NodeInfo, PcpInfo, Snapshot, Source, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGE_SIZE, PAGEBLOCK_PAGES, Pages, Pfn};
 
@@ -99,7 +99,10 @@ fn frames(engine: &Mm, end: Pfn, mut each: impl FnMut(Pfn, Order, bool)) -> Fram
         let (flags, count) = if is_deferred { (0, 0) } else { (flags(&view), u64::from(view.mapcount)) };
         each(at, order, matches!(view.state, FrameState::Allocated { .. }) && view.user == BlockUser::Anon);
         let state = |flags| snapshot::FrameState { flags, count };
-        if order > Order::ZERO && matches!(view.state, FrameState::Allocated { .. }) {
+        if engine.phys().hypervisor_has(at, order) {
+            map.push(state(REPORTED));
+            map.push_run(state(kpf::BUDDY), order.pages() - Pages::new(1));
+        } else if order > Order::ZERO && matches!(view.state, FrameState::Allocated { .. }) {
             map.push(state(flags | kpf::COMPOUND_HEAD));
             map.push_run(state(flags | kpf::COMPOUND_TAIL), order.pages() - Pages::new(1));
         } else {

@@ -83,7 +83,7 @@ impl Kernel {
         let task = Task { kthread: true, ..Task::default() };
         let daemon = Daemon::new(self, task);
         let name = format!("kcompactd{}", node.0);
-        let phase = self.variation.phase(&name, order9_mm::tasks::PROACTIVE_INTERVAL);
+        let phase = self.variation.phase(&name, self.look(|mm| mm.phys().first_proactive_look_within(node)));
         let task = self.spawn_daemon(&name, node, async move {
             order9_mm::tasks::kcompactd(&daemon, node, phase).await;
         });

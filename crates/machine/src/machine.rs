@@ -153,8 +153,10 @@ impl Machine {
         }
         let swaps_to = options.disks.iter().find(|disk| disk.swap > Pages::ZERO).or(options.disks.first());
         mm.phys_mut().set_huge_prices(huge_prices(&prices, swaps_to.map(|disk| &disk.spec)));
-        if prices.hypervisor_fault > Picos::ZERO {
-            mm.phys_mut().start_free_page_reporting();
+        match (prices.hypervisor_fault > Picos::ZERO, mm.phys().reported_blocks()) {
+            (true, None) => mm.phys_mut().start_free_page_reporting(),
+            (true, Some(_)) => {}
+            (false, _) => mm.phys_mut().stop_free_page_reporting(),
         }
         let (context_switch, _) = prices.context_switch.split();
         let variation = Variation::of(options.seed);

@@ -83,6 +83,8 @@ pub(crate) struct KcompactdNode {
     pub(crate) request: Option<DaemonRequest>,
     /// kcompactd sleeps.
     pub(crate) asleep: bool,
+    /// kcompactd rests at the start, as on a running machine where proactive compaction has lately been in vain.
+    pub(crate) rests: bool,
 }
 
 impl KcompactdNode {

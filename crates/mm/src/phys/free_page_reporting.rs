@@ -75,13 +75,30 @@ fn pageblocks(idx: Idx, order: Order) -> Range<usize> {
 impl PhysMem {
     /// From here on free blocks are reported, and those of now have been: nobody has touched them for long.
     pub fn start_free_page_reporting(&mut self) {
+        let of_list = |(zone, order, mt)| self.frames.free_list(zone, order, mt).map(move |pfn| (pfn, order));
+        let all: Vec<(Pfn, Order)> = self.reportable_lists().flat_map(of_list).collect();
+        self.inherit_free_page_reporting(all);
+    }
+
+    /// From here on free blocks are reported, and these have been, as on a running machine.
+    pub fn inherit_free_page_reporting(&mut self, reported: impl IntoIterator<Item = (Pfn, Order)>) {
         let mut reporting = FreePageReporting::new(self.frames.blocks().len());
-        for (zone, order, mt) in self.reportable_lists() {
-            for pfn in self.frames.free_list(zone, order, mt) {
-                reporting.take(pageblocks(self.frames.at(pfn), order));
-            }
+        for (pfn, order) in reported {
+            reporting.take(pageblocks(self.frames.at(pfn), order));
         }
         self.reporting = Some(reporting);
+    }
+
+    /// Free blocks are not reported any longer, and the hypervisor has none.
+    pub fn stop_free_page_reporting(&mut self) {
+        self.reporting = None;
+    }
+
+    /// Whether the memory of a block is with the hypervisor, all of it.
+    #[must_use]
+    pub fn hypervisor_has(&self, pfn: Pfn, order: Order) -> bool {
+        let blocks = || pageblocks(self.frames.at(pfn), order);
+        order >= Order::PAGEBLOCK && self.reporting.as_ref().is_some_and(|reporting| reporting.has_all(blocks()))
     }
 
     /// Counts of free page reporting; `None` where free pages are not reported.

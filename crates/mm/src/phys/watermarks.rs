@@ -1,6 +1,7 @@
 //! Sizes that the administrator sets for free memory: watermarks, reserves, per-CPU lists.
 
-use order9_units::ZoneKind;
+use order9_frames::ZoneId;
+use order9_units::{Pages, ZoneKind};
 
 use crate::phys::PhysMem;
 
@@ -26,9 +27,10 @@ impl PhysMem {
         self.frames.set_watermark_boost_factor(factor);
     }
 
-    /// Raises the sizes of per-CPU lists to what they hold, as far as they follow the load: on a running machine they have grown so.
-    pub fn grow_pcps_to_contents(&mut self) {
-        self.frames.grow_pcps_to_contents();
+    /// Raises the size of a CPU's lists of a zone to `high` pages, and to what they hold, as far as lists follow the load: on a running
+    /// machine they have grown so. Nothing past the last CPU.
+    pub fn inherit_pcp_high(&mut self, zone: ZoneId, cpu: usize, high: Pages) {
+        self.frames.inherit_pcp_high(zone, cpu, high.get());
     }
 
     /// `vm.lowmem_reserve_ratio` in force, by zone.
@@ -56,7 +58,7 @@ impl PhysMem {
 
     /// Frames of all zones that have not been given to the allocator yet; they count as free memory.
     #[must_use]
-    pub fn deferred_pages(&self) -> order9_units::Pages {
+    pub fn deferred_pages(&self) -> Pages {
         self.frames.deferred_pages()
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::daemon_request::DaemonRequest;
 use crate::policy::ProactiveBackoff;
+use crate::tasks::PROACTIVE_INTERVAL;
 use crate::tasks::compaction::kcompactd::work;
 use crate::tasks::compaction::proactive::Proactive;
 
@@ -187,4 +188,15 @@ fn the_largest_order_and_the_lowest_class_are_what_kcompactd_works_for() {
         node.done(asked);
         assert_eq!(node.request, None);
     });
+}
+
+#[test]
+fn a_daemon_found_at_rest_looks_half_a_minute_later_at_most_and_at_once_where_the_setting_is_written() {
+    let world = quiet(proactive(ProactiveBackoff::Sleep64), &hopeless());
+    let within = |world: &World| world.mm.borrow().phys.first_proactive_look_within(NodeId(0));
+    assert_eq!(within(&world), PROACTIVE_INTERVAL);
+    world.with(|mm| mm.phys.let_kcompactd_rest(NodeId(0)));
+    assert_eq!(within(&world), Nanos::new(32_000_000_000));
+    world.with(|mm| mm.phys.set_compaction_proactiveness(20));
+    assert_eq!(within(&world), PROACTIVE_INTERVAL);
 }

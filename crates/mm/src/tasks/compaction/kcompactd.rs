@@ -16,9 +16,10 @@ use crate::trace::{CompactEvent, Event};
 
 /// Compacts `node` whenever a request comes in; never ends. The caller runs this as a task of its own, on a CPU of the
 /// node. `phase` is the time until the first look at the fragmentation score in releases that compact proactively; `None`
-/// is a whole pause.
+/// is [all that it can be](crate::PhysMem::first_proactive_look_within).
 pub async fn kcompactd<E: Stall>(env: &E, node: NodeId, phase: Option<Nanos>) {
-    let mut proactive = Proactive::new(phase);
+    let within = env.with(|mm| mm.phys.first_proactive_look_within(node));
+    let mut proactive = Proactive::new(phase.unwrap_or(within));
     loop {
         match sleep(env, node, proactive.pause(env)).await {
             Some(request) => work(env, node, request).await,

@@ -11,7 +11,7 @@ pub(crate) mod reserve;
 pub(crate) mod run;
 mod targets;
 
+pub use crate::compaction::daemon::proactive::PROACTIVE_INTERVAL;
 pub use direct::try_to_compact_pages;
 pub use kcompactd::kcompactd;
-pub use proactive::PROACTIVE_INTERVAL;
 pub use request::{compact_memory, compact_node};

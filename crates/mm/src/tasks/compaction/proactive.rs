@@ -2,17 +2,11 @@
 
 use order9_units::{Nanos, NodeId, ZoneKind};
 
+use crate::compaction::daemon::proactive::{PROACTIVE_BACKOFF, PROACTIVE_INTERVAL};
 use crate::compaction::run::control::{CompactControl, Compactor};
 use crate::env::Stall;
 use crate::policy::ProactiveBackoff;
 use crate::tasks::compaction::run::compact_zone;
-
-/// Pause between two looks at the score: `HPAGE_FRAG_CHECK_INTERVAL_MSEC`.
-pub const PROACTIVE_INTERVAL: Nanos = Nanos::new(500_000_000);
-
-/// Looks that kcompactd lets pass after a run in vain, or the factor by which it lengthens the pause: `1 <<
-/// COMPACT_MAX_DEFER_SHIFT`.
-const BACKOFF: u64 = 64;
 
 /// State of kcompactd between two looks at the score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +19,8 @@ pub(crate) struct Proactive {
 
 impl Proactive {
     /// State before the first look, with a first pause of length `phase`.
-    pub(crate) fn new(phase: Option<Nanos>) -> Self {
-        Self { phase, ..Self::default() }
+    pub(crate) fn new(phase: Nanos) -> Self {
+        Self { phase: Some(phase), ..Self::default() }
     }
 
     /// Longest sleep before kcompactd looks at the score; `None` if it does not look.
@@ -39,7 +33,7 @@ impl Proactive {
             _ if !on => None,
             ProactiveBackoff::Count64 => Some(PROACTIVE_INTERVAL),
             ProactiveBackoff::Sleep64 if proactiveness == 0 => None,
-            ProactiveBackoff::Sleep64 if self.deferred > 0 => Some(Nanos::new(PROACTIVE_INTERVAL.get() * BACKOFF)),
+            ProactiveBackoff::Sleep64 if self.deferred > 0 => Some(PROACTIVE_INTERVAL * PROACTIVE_BACKOFF),
             ProactiveBackoff::Sleep64 => Some(PROACTIVE_INTERVAL),
         };
         let first = self.phase.take();
@@ -68,6 +62,6 @@ impl Proactive {
             mm.phys.counters.proactive_runs += 1;
             mm.phys.node_score(node)
         });
-        self.deferred = if after < before { 0 } else { BACKOFF };
+        self.deferred = if after < before { 0 } else { PROACTIVE_BACKOFF };
     }
 }
