@@ -24,6 +24,15 @@ RANDOM=${SEED:-1}
 mkdir -p "$out"
 cc -O1 -o "$out/fragment" scripts/check-ask/fragment.c
 
+# until_still: waits until kcompactd has looked at nothing for a second.
+until_still() {
+    local before=- now
+    until now=$(awk '$1 == "compact_daemon_migrate_scanned" { print $2 }' /proc/vmstat) && [ "$now" = "$before" ]; do
+        before=$now
+        sleep 1
+    done
+}
+
 # state NUMBER SIZE_MIB DEFRAG LEAVE KEEP: asks and really asks in memory that holds still, and prints what came out.
 state() {
     local dir=$out/$1 holder
@@ -36,8 +45,10 @@ state() {
     until [ -s "$dir/ready" ]; do sleep 0.2; done
     echo "$proactiveness" >"$knob"
     echo "$mode" >"$faults"
+    # That wakes kcompactd.
+    until_still
     sleep "$settle"
-    "$order9" capture -o "$dir/host.o9snap" >"$dir/capture.txt"
+    "$order9" capture --calibrate-first -o "$dir/host.o9snap" >"$dir/capture.txt"
     sleep "$settle"
     # Before others: the answer is that of a host where the program has its CPU.
     chrt -f 1 "$order9" bench map-and-write --param "size=${2}M" --param madvise=yes --set "thp/defrag=$3" -o "$dir/real" --force >"$dir/real.txt"

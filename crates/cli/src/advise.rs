@@ -11,7 +11,7 @@ use order9_snapshot::maps::MapSeries;
 use crate::args::AdviseArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use crate::source::Wish;
+use crate::source::{When, Wish};
 use crate::target::Target;
 use crate::trial::{demand, jobs, refused, trial_of};
 use crate::waiting::Waiting;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     }
     let advise = Advise { demand: demand(&args.demand)?, want: args.want, use_time: args.use_time };
     // A look at owners is stored nowhere.
-    let wish = Wish { full_release: true, prices: true, owners: true };
+    let wish = Wish { full_release: true, prices: When::Before, owners: true };
     let trial = trial_of(&args.trial, args.snapshot.as_deref(), wish)?;
     let plan = advise.plan(&trial).map_err(refused)?;
     let jobs = jobs(&plan)?;

@@ -175,6 +175,9 @@ pub(crate) struct CaptureArgs {
     /// Do not measure what memory work costs on this host (half a second at most).
     #[arg(long)]
     pub(crate) no_calibrate: bool,
+    /// Measure that before memory is looked at, and not after: for a snapshot of memory as a program will find it that starts now.
+    #[arg(long, conflicts_with_all = ["no_calibrate", "root"])]
+    pub(crate) calibrate_first: bool,
     /// Print the cost as JSON.
     #[arg(long)]
     pub(crate) json: bool,

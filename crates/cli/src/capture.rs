@@ -7,13 +7,18 @@ use order9_units::Bytes;
 use crate::args::CaptureArgs;
 use crate::failure::Failure;
 use crate::output::{print_json, print_styled, say};
-use crate::source::{self, Wish};
+use crate::source::{self, When, Wish};
 use crate::target::Target;
 
 /// Captures into a file and prints what that cost and what is missing.
 pub(crate) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     let target = Target::new(&args.output, false)?;
-    let wish = Wish { full_release: args.full_release, prices: !args.no_calibrate, owners: args.owners };
+    let prices = match (args.no_calibrate, args.calibrate_first) {
+        (true, _) => When::Never,
+        (false, true) => When::Before,
+        (false, false) => When::After,
+    };
+    let wish = Wish { full_release: args.full_release, prices, owners: args.owners };
     let snapshot = source::capture(args.root.as_deref(), wish)?;
     let facts = Facts::new(&snapshot, save(&snapshot, &target)?);
     let name = order9_escape::path(target.name());

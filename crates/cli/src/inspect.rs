@@ -17,7 +17,7 @@ use crate::args::InspectArgs;
 use crate::failure::Failure;
 use crate::output::{height, print, print_json, print_styled, width};
 use crate::picture_file::PictureFile;
-use crate::source::{self, Wish};
+use crate::source::{self, When, Wish};
 use crate::target::Target;
 use crate::timing::Timing;
 use crate::watch;
@@ -42,7 +42,11 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
         Some(file) => source::read(file)?.0,
         None => source::capture(
             args.root.as_deref(),
-            Wish { prices: !args.no_calibrate, owners: args.owners, ..Wish::default() },
+            Wish {
+                prices: if args.no_calibrate { When::Never } else { When::After },
+                owners: args.owners,
+                ..Wish::default()
+            },
         )?,
     };
     timing.phase(if args.snapshot.is_some() { "read the file" } else { "capture" });

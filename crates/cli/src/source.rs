@@ -16,10 +16,21 @@ use crate::failure::{Failure, io_sentence};
 pub(crate) struct Wish {
     /// The kernel's release with its local part.
     pub(crate) full_release: bool,
-    /// Whether prices of memory work are measured on the host.
-    pub(crate) prices: bool,
+    /// When prices of memory work are measured on the host.
+    pub(crate) prices: When,
     /// Whether owners of memory are looked for.
     pub(crate) owners: bool,
+}
+
+/// When prices of memory work are measured on a live host: the measurement takes memory and gives it back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum When {
+    #[default]
+    Never,
+    /// Before the map is read: the map is memory as a program finds it that starts afterwards.
+    Before,
+    /// After the map was read: the map is memory as it was.
+    After,
 }
 
 /// Reads the snapshot file at `path`, or the one on standard input for `-`, and says how long it is.
@@ -79,18 +90,18 @@ fn capture_from(root: &Root, wish: Wish, bar: &ProgressBar) -> Result<Snapshot, 
         }
         bar.set_position(progress.done.get());
     };
+    let measure = |when: When| (wish.prices == when && root.is_live()).then(calibrate);
+    let before = measure(When::Before);
     let captured = order9_host::capture(
         root,
         Options { progress: Some(&mut report), full_release: wish.full_release, owners: wish.owners },
     );
     bar.finish_and_clear();
     let mut snapshot = captured.map_err(|error| Failure::Usage(error.to_string()))?;
-    // Not before: it takes memory, and the map should be as it was.
-    if wish.prices && root.is_live() {
-        match calibrate() {
-            Ok(calibration) => snapshot.calibration = Some(calibration),
-            Err(reason) => snapshot.missing.push(Missing { path: "prices of this host".to_owned(), reason }),
-        }
+    match before.or_else(|| measure(When::After)) {
+        Some(Ok(calibration)) => snapshot.calibration = Some(calibration),
+        Some(Err(reason)) => snapshot.missing.push(Missing { path: "prices of this host".to_owned(), reason }),
+        None => {}
     }
     Ok(snapshot)
 }

@@ -14,11 +14,11 @@ use order9_workloads::Workload;
 use crate::args::{DemandArgs, TrialArgs};
 use crate::failure::Failure;
 use crate::run::{command, cores, fitting};
-use crate::source::{self, Wish};
+use crate::source::{self, When, Wish};
 
 /// The copy, with the kernel and the prices that were asked for.
 pub(crate) fn trial(args: &TrialArgs, capture: Option<&Path>) -> Result<Trial, Failure> {
-    trial_of(args, capture, Wish { full_release: true, prices: true, owners: false })
+    trial_of(args, capture, Wish { full_release: true, prices: When::Before, owners: false })
 }
 
 /// As [`trial`], with more of this host's state.

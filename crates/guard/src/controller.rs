@@ -14,9 +14,6 @@ use crate::observation::{NodeSeen, Observation, Stalled};
 /// Time over which pressure is measured, as avg10 of /proc/pressure/memory.
 const SPAN: Nanos = Nanos::new(10_000_000_000);
 
-/// Part of a step, as a divisor, that is worth making alone.
-const LEAST_PART: u64 = 4;
-
 /// Decides when which node is compacted. The same observations give the same decisions.
 #[derive(Clone, Debug)]
 pub struct Controller {
@@ -138,10 +135,9 @@ impl Controller {
     /// Compacts a node as far as the budgets go.
     fn compact(&mut self, id: NodeId) -> Option<Action> {
         let node = self.nodes.get_mut(&id).expect("it was just found");
-        let step = node.step.min(self.cpu.most());
-        // A step may be shorter than planned, but not by much: each begins with what earlier ones have done already.
-        let cpu = if step == Nanos::ZERO { SPAN } else { self.cpu.wait_for(Nanos::new(step.get() / LEAST_PART)) };
-        let at_most = step.min(self.cpu.has());
+        // No shorter step than planned: each begins with passing what earlier ones have done already.
+        let at_most = node.step.min(self.cpu.most());
+        let cpu = if at_most == Nanos::ZERO { SPAN } else { self.cpu.wait_for(at_most) };
         let stall = self.stall.wait_for(node.expected_stall(at_most));
         let Node { seen, goal, expected, .. } = *node;
         node.verdict = match (cpu, stall) {

@@ -9,7 +9,7 @@ use std::fs;
 use order9_snapshot::Measured;
 use order9_units::Bytes;
 
-use crate::huge_fault::{region, touch};
+use crate::huge_fault::{enough_are_free, region, touch};
 use crate::memory::available_memory;
 
 /// Place of the feature in the bits that the device and the driver agreed on.
@@ -40,10 +40,10 @@ const WAITED: u64 = 5;
 
 /// Measures what the first touch of a huge page takes beyond a usual fault when the hypervisor has to find its memory first: the time
 /// that passes, since a guest does not see what its hypervisor does. `None` where the hypervisor takes nothing, where there are no huge
-/// pages for programs that ask, or where too few of those touched had been taken.
+/// pages for programs that ask, where few are free, or where too few of those touched had been taken.
 #[must_use]
 pub fn hypervisor_fault() -> Option<Measured> {
-    if !hypervisor_takes_free_pages() {
+    if !hypervisor_takes_free_pages() || !enough_are_free() {
         return None;
     }
     let mut first = touch(&mut region()?);
@@ -51,7 +51,8 @@ pub fn hypervisor_fault() -> Option<Measured> {
     let again = touch(&mut region()?);
     let mut held = Vec::new();
     while waits(&first, &again).is_none_or(|price| (price.rounds as usize) < WAITS_ENOUGH) && held.len() < REGIONS_MAX {
-        let Some(mut region) = region().filter(|_| available_memory() > ROOM) else { break };
+        let has_room = enough_are_free() && available_memory() > ROOM;
+        let Some(mut region) = region().filter(|_| has_room) else { break };
         first.extend(touch(&mut region));
         held.push(region);
     }

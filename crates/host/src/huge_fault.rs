@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use memmap2::{Advice, MmapMut};
 use order9_snapshot::Measured;
+use order9_units::{Order, ZoneKind};
 
+use crate::parse::buddyinfo;
 use crate::smaps;
 
 /// Bytes of a huge page.
@@ -13,9 +15,16 @@ const HUGE: usize = 2 << 20;
 /// Huge pages that are touched at once: 128 MiB.
 const TOUCHED: usize = 64;
 
+/// Free huge pages without which none is touched: the kernel would compact memory for the measurement, which moves pages of others, empties
+/// per-CPU lists, and takes time that is no price of a fault.
+const FREE_MIN: u64 = 2 * TOUCHED as u64;
+
 /// Measures the first touch of a huge page: of 64 that were freed just now, so that neither a search for memory nor a hypervisor is part of
-/// it, by the time that passed. `None` where a program that asks for them does not get all.
+/// it, by the time that passed. `None` where a program that asks for them does not get all, or few are free.
 pub(crate) fn huge_fault() -> Option<Measured> {
+    if !enough_are_free() {
+        return None;
+    }
     drop(touch(&mut region()?));
     let mut region = region()?;
     let mut times = touch(&mut region);
@@ -28,6 +37,22 @@ pub(crate) fn huge_fault() -> Option<Measured> {
         highest_ps: times[last] * 1000,
         rounds: times.len() as u32,
     })
+}
+
+/// Whether programs can take a region of huge pages without any effort of the kernel.
+pub(crate) fn enough_are_free() -> bool {
+    let zones = fs::read_to_string("/proc/buddyinfo").ok().and_then(|text| buddyinfo::parse(&text).ok());
+    zones.is_some_and(|zones| free_huge(&zones) >= FREE_MIN)
+}
+
+/// Free huge pages in zones that programs get them from.
+fn free_huge(zones: &buddyinfo::FreeBlocks) -> u64 {
+    let of_programs = zones.iter().filter(|((_, kind), _)| *kind != ZoneKind::Dma);
+    let huge = |blocks: &[u64; Order::COUNT]| -> u64 {
+        let from = usize::from(Order::PAGEBLOCK.get());
+        (0..).zip(&blocks[from..]).map(|(order, blocks)| blocks << order).sum()
+    };
+    of_programs.map(|(_, blocks)| huge(blocks)).sum()
 }
 
 /// Bytes of a region in huge pages. The kernel would tell of a region beside it along with it, if that were advised alike; there is none.
@@ -60,6 +85,12 @@ pub(crate) fn touch(region: &mut [u8]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_of_every_order_from_9_on_are_huge_pages() {
+        let zones = "Node 0, zone DMA 0 0 0 0 0 0 0 0 0 1 3\nNode 0, zone Normal 9 0 0 0 0 0 0 0 7 3 5\n";
+        assert_eq!(free_huge(&buddyinfo::parse(zones).expect("it is sound")), 13);
+    }
 
     #[test]
     fn a_region_has_as_many_touches_as_whole_huge_pages() {

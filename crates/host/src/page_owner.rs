@@ -65,7 +65,7 @@ impl Record {
     }
 }
 
-/// A frame number: hexadecimal from 5.12 on, decimal before.
+/// A frame number: decimal up to 6.1 at least, hexadecimal in 6.12.
 fn number(text: &str) -> Option<u64> {
     text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
 }
@@ -82,7 +82,8 @@ impl<'a> Function<'a> {
         let line = line.trim();
         let line = line.strip_prefix("[<").map_or(line, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest));
         let mut words = line.split_whitespace();
-        let name = words.next()?.split('+').next()?;
+        // Compilers mark copies of a function that they have made, as `.constprop.0`.
+        let name = words.next()?.split(['+', '.']).next()?;
         // A module may be followed by the hash of its build, in the same brackets.
         let module = words.next().and_then(|word| word.strip_prefix('[')).map(|word| word.trim_end_matches(']'));
         (!name.is_empty()).then_some(Self { name, module })
@@ -117,7 +118,7 @@ PFN 0x23d200 type Unmovable Block 4585 type CMA Flags 0x4000000000000040(head|zo
  __kmalloc_large_node_noprof+0x2c/0xec
  __kmalloc_node_noprof+0x39c/0x548
  __kvmalloc_node_noprof+0xd8/0x18c
- nf_ct_alloc_hashtable+0x64/0x108
+ nf_ct_alloc_hashtable.constprop.0+0x64/0x108
  nf_nat_init+0x3c/0xf8 [nf_nat]
 
 ";

@@ -14,7 +14,7 @@ use super::about::{About, Clock, Kind};
 use super::{Referee, usage};
 use crate::bench::here::{Host, HostOptions};
 use crate::failure::Failure;
-use crate::source::{Wish, capture_quietly};
+use crate::source::{When, Wish, capture_quietly};
 
 /// This host, whose memory is captured so many times in each experiment.
 pub(super) struct ThisHost {
@@ -71,7 +71,7 @@ impl Referee for ThisHost {
 
     /// Prices of memory work are measured, too: whether a hypervisor takes free pages back is known from nowhere else.
     fn start(&mut self, _: usize) -> Result<Snapshot, Failure> {
-        capture_quietly(None, Wish { full_release: true, prices: true, ..Wish::default() })
+        capture_quietly(None, Wish { full_release: true, prices: When::Before, ..Wish::default() })
     }
 
     fn runs(&self, _: usize, plan: &LivePlan, parameters: &Parameters) -> Result<Vec<Run>, Failure> {

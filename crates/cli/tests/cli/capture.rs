@@ -175,6 +175,25 @@ fn owners_are_kept_where_they_are_asked_for() {
     assert!(json("inspect {} --json")["owners"].is_null(), "nobody's names are kept unasked");
 }
 
+/// A guest of 512 MiB whose kernel 6.1 was built with CONFIG_PAGE_OWNER and booted with `page_owner=on`, right after it had made 3,000 files.
+#[test]
+fn code_of_the_kernel_has_the_pages_that_its_slab_caches_count() {
+    let path = data("page-owner-6.1.o9snap");
+    let shown: serde_json::Value =
+        serde_json::from_str(&order9_line("inspect {} --json", &path).success()).expect("it is JSON");
+    let named = |list: &str, name: &dyn Fn(&serde_json::Value) -> bool| {
+        let list = shown["owners"][list].as_array().unwrap();
+        list.iter().find(|of| name(of)).unwrap_or_else(|| panic!("{list:#?}"))["pages"].as_u64().unwrap()
+    };
+    for (function, cache) in [("shmem_alloc_inode", "shmem_inode_cache"), ("__kernfs_new_node", "kernfs_node_cache")] {
+        let by_function = named("callers", &|of| of["owner"]["function"] == function);
+        let in_cache = named("kernel", &|of| of["name"] == cache);
+        assert!(by_function > 0 && by_function.abs_diff(in_cache) <= in_cache / 50, "{by_function} {in_cache}");
+    }
+    let text = order9_line("inspect {}", &path).success();
+    assert!(text.contains("allocated in the kernel by") && text.contains("shmem_alloc_inode"), "{text}");
+}
+
 #[test]
 fn a_process_that_is_not_there_cannot_be_collapsed() {
     let refused = order9(["collapse", "4194305"]).refusal().to_owned();

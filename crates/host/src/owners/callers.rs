@@ -1,4 +1,4 @@
-//! Which code of the kernel allocated its frames, as /sys/kernel/debug/page_owner tells.
+//! Callers in the kernel: which code allocated the kernel's own frames, as /sys/kernel/debug/page_owner tells.
 //!
 //! A read at position N gives the record of the first allocated block from frame N on. A record costs the kernel some ten microseconds, so
 //! that pageblocks with the fewest frames of the kernel come first: there a few pages hold a whole huge page.

@@ -2,6 +2,7 @@
 
 use order9_snapshot::Snapshot;
 use order9_snapshot::format::{StructureError, WriteError, read, write};
+use order9_snapshot::owners::OwnerMapBuilder;
 use order9_units::Bytes;
 use proptest::prelude::*;
 
@@ -39,7 +40,23 @@ fn owners_without_a_name_are_not_written() {
     let mut snapshot = full();
     snapshot.owners.as_mut().expect("it has owners").users.pop();
     let error = write(&snapshot, &mut Vec::new()).expect_err("frames of a user that is not listed");
-    assert!(matches!(error, WriteError::Structure(StructureError::Owners(1))), "{error}");
+    assert!(matches!(error, WriteError::Structure(StructureError::Owners(2))), "{error}");
+}
+
+#[test]
+fn owners_without_code_of_the_kernel_are_written_as_before_1_5() {
+    let has = |bytes: &[u8], wanted: &[u8; 4]| bytes.windows(4).any(|tag| tag == wanted);
+    let mut snapshot = full();
+    let with = bytes_of(&snapshot);
+    assert!(has(&with, b"ownc") && has(&with, b"ofrc") && !has(&with, b"ownr") && !has(&with, b"ofra"));
+    let owners = snapshot.owners.as_mut().expect("it has owners");
+    owners.callers.clear();
+    let mut map = OwnerMapBuilder::default();
+    (0..9).for_each(|at| map.push(Some(at % 2), None));
+    owners.map = map.finish();
+    let without = bytes_of(&snapshot);
+    assert!(has(&without, b"ownr") && has(&without, b"ofra") && !has(&without, b"ownc") && !has(&without, b"ofrc"));
+    assert_eq!(read(without.as_slice()).expect("sound"), snapshot);
 }
 
 #[test]
