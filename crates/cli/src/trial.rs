@@ -74,8 +74,8 @@ fn notes(snapshot: &Snapshot) -> Vec<String> {
     let is_reported = |state: &FrameState| state.flags & REPORTED == REPORTED;
     let mut chunks = snapshot.frames.iter().flat_map(FrameMap::chunks);
     let has_some = chunks.any(|(_, chunk)| chunk.palette().iter().any(is_reported));
-    let has_price = snapshot.calibration.is_some_and(|prices| prices.hypervisor_fault.is_some());
-    (has_some && !has_price).then(|| unpriced.to_owned()).into_iter().collect()
+    let lacks_price = snapshot.calibration.is_some_and(|prices| prices.hypervisor_fault.is_none());
+    (has_some && lacks_price).then(|| unpriced.to_owned()).into_iter().collect()
 }
 
 /// Number of runs at the same time.

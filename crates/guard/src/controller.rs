@@ -135,9 +135,9 @@ impl Controller {
     /// Compacts a node as far as the budgets go.
     fn compact(&mut self, id: NodeId) -> Option<Action> {
         let node = self.nodes.get_mut(&id).expect("it was just found");
-        // No shorter step than planned: each begins with passing what earlier ones have done already.
-        let at_most = node.step.min(self.cpu.most());
-        let cpu = if at_most == Nanos::ZERO { SPAN } else { self.cpu.wait_for(at_most) };
+        let step = node.step.min(self.cpu.most());
+        let cpu = if step == Nanos::ZERO { SPAN } else { self.cpu.wait_for(node.least_step(step)) };
+        let at_most = step.min(self.cpu.has());
         let stall = self.stall.wait_for(node.expected_stall(at_most));
         let Node { seen, goal, expected, .. } = *node;
         node.verdict = match (cpu, stall) {

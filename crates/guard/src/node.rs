@@ -11,6 +11,12 @@ use crate::observation::{NodeSeen, Observation};
 /// Weight of the latest action in the mean stall time of actions.
 const LATEST: f64 = 0.3;
 
+/// Part of a step, as a divisor, that is worth making alone.
+const LEAST_PART: u64 = 4;
+
+/// Time of a step as a multiple of what it needs to pass the work of earlier ones, from which on it is worth making.
+const LEAST_PASSES: u64 = 2;
+
 /// State of one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -26,6 +32,10 @@ pub(crate) struct Node {
     need: Holt,
     /// Stall time in a nanosecond of an action.
     stalls: f64,
+    /// The least CPU time of a huge page gained so far, in ns: that of a step which had nothing to pass.
+    cheapest: f64,
+    /// CPU time in which the last step passed what earlier ones had done.
+    passing: Nanos,
 }
 
 impl Node {
@@ -41,6 +51,8 @@ impl Node {
             gained: 0,
             need: Holt::new(),
             stalls: 0.0,
+            cheapest: f64::INFINITY,
+            passing: Nanos::ZERO,
         }
     }
 
@@ -80,6 +92,21 @@ impl Node {
         Nanos::new((self.stalls * step.get() as f64) as u64)
     }
 
+    /// The shortest step that is worth making where one of this length is planned: each begins at the ends of the zones, and passes what
+    /// earlier ones have done.
+    pub(crate) fn least_step(&self, step: Nanos) -> Nanos {
+        Nanos::new(step.get() / LEAST_PART).max(self.passing * LEAST_PASSES).min(step)
+    }
+
+    /// Learns how much of a step that gained so many huge pages went by in passing.
+    fn learn_passing(&mut self, gain: u64, cpu: Nanos) {
+        if gain > 0 {
+            self.cheapest = self.cheapest.min(cpu.get() as f64 / gain as f64);
+        }
+        let working = if gain > 0 { self.cheapest * gain as f64 } else { 0.0 };
+        self.passing = cpu.saturating_sub(Nanos::new(working as u64));
+    }
+
     /// Learns from a step that left the host so.
     pub(crate) fn learn(&mut self, took: &Took, after: &Observation, config: &Config) -> Lesson {
         let Some(now) = after.nodes.iter().find(|node| node.node == self.seen.node).copied() else {
@@ -89,6 +116,7 @@ impl Node {
         let is_worth = gain >= config.gain.min(self.short()) && took.cpu <= config.cost * gain;
         let still_short = gain < self.short();
         self.gained += gain;
+        self.learn_passing(gain, took.cpu);
         let stalls = took.stalled.get() as f64 / took.elapsed.get().max(1) as f64;
         self.stalls += LATEST * (stalls - self.stalls);
         let pause_after = |before| Backoff::after(before, config.back_off, config.back_off_max, &now, after);

@@ -131,6 +131,32 @@ fn a_step_that_reaches_nothing_is_doubled_and_then_given_up() {
 }
 
 #[test]
+fn a_step_is_begun_with_a_part_of_its_time_unless_that_would_go_by_in_passing() {
+    let first_step = |gains: &[u64]| {
+        let (mut controller, mut host) = (controller(), Host::new(&[300]));
+        controller.reconfigure(Config { goal: Goal::Count(2000), ..config() });
+        for &gain in gains {
+            let decision = controller.decide(&host.seen());
+            step(&mut controller, &mut host, &decision, gain, false);
+            host.now += SECOND;
+        }
+        // Savings are spent, and the next step begins as soon as it may.
+        while let Decision { action: Some(_), .. } = controller.decide(&host.seen()) {
+            let decision = controller.decide(&host.seen());
+            step(&mut controller, &mut host, &decision, *gains.last().expect("there is a gain"), false);
+        }
+        loop {
+            host.now += SECOND / 10;
+            if let Some(Action::Compact { at_most, .. }) = controller.decide(&host.seen()).action {
+                return at_most.get() / MS;
+            }
+        }
+    };
+    assert_eq!(first_step(&[10, 10]), 13, "every step gained the same: nothing was passed");
+    assert_eq!(first_step(&[40, 10]), 50, "three quarters of the last step were spent in passing");
+}
+
+#[test]
 fn pauses_grow_while_compaction_is_in_vain_and_end_where_memory_changes() {
     let (mut controller, mut host) = (controller(), Host::new(&[300]));
     let mut pauses = Vec::new();

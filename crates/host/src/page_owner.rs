@@ -6,7 +6,7 @@ use order9_snapshot::owners::Caller;
 use order9_units::{Order, Pfn, PfnRange};
 
 /// Beginnings of functions that allocate for whoever calls them.
-const ALLOCATORS: [&str; 33] = [
+const ALLOCATORS: [&str; 34] = [
     "post_alloc_hook",
     "prep_new_page",
     "get_page_from_freelist",
@@ -37,6 +37,7 @@ const ALLOCATORS: [&str; 33] = [
     "kvmalloc",
     "__kvmalloc",
     "krealloc",
+    "mempool_",
     "__vmalloc",
     "vmalloc",
     "save_stack",

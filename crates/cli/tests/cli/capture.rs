@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use crate::support::{order9, order9_line};
+use crate::support::{bundled, order9, order9_line};
 
 /// Copies of the files that need no privilege.
 fn bundle(folder: &Path) {
@@ -178,7 +178,7 @@ fn owners_are_kept_where_they_are_asked_for() {
 /// A guest of 512 MiB whose kernel 6.1 was built with CONFIG_PAGE_OWNER and booted with `page_owner=on`, right after it had made 3,000 files.
 #[test]
 fn code_of_the_kernel_has_the_pages_that_its_slab_caches_count() {
-    let path = data("page-owner-6.1.o9snap");
+    let path = bundled("page-owner-6.1.o9snap");
     let shown: serde_json::Value =
         serde_json::from_str(&order9_line("inspect {} --json", &path).success()).expect("it is JSON");
     let named = |list: &str, name: &dyn Fn(&serde_json::Value) -> bool| {
