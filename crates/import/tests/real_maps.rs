@@ -89,7 +89,7 @@ fn kcompactd_rests_where_it_would_be_at_work_and_was_not() {
     policy.compaction.proactive = true;
     let first_look = |watched, kcompactd| {
         let mut snapshot = stored("captures/fragmented-6.1.o9snap");
-        snapshot.settings.insert("/proc/sys/vm/compaction_proactiveness".to_owned(), "20".to_owned());
+        snapshot.settings.insert("/proc/sys/vm/compaction_proactiveness".to_owned(), "100".to_owned());
         let [kcompactd, kswapd] = [kcompactd, 0].map(Pages::new);
         snapshot.daemons = Some(DaemonWork { watched: Nanos::new(watched), kcompactd, kswapd });
         let Imported { mm, .. } = import(&snapshot, policy.clone(), Disk::Present).expect("a real map can be imported");
