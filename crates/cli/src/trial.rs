@@ -7,8 +7,8 @@ use std::sync::Arc;
 use order9_advise::{Demand, Trial};
 use order9_lab::Plan;
 use order9_lab::scenario::workload;
-use order9_snapshot::flags::REPORTED;
-use order9_snapshot::{FrameMap, FrameState, Snapshot};
+use order9_snapshot::flags::is_reported;
+use order9_snapshot::{FrameMap, Snapshot};
 use order9_workloads::Workload;
 
 use crate::args::{DemandArgs, TrialArgs};
@@ -71,9 +71,8 @@ fn this_host(wish: Wish) -> Result<Snapshot, Failure> {
 fn notes(snapshot: &Snapshot) -> Vec<String> {
     let unpriced = "the hypervisor has some of this host's free huge pages, and no wait for it could be measured, since the kernel gives out \
                     others first: faults that come to those are slower";
-    let is_reported = |state: &FrameState| state.flags & REPORTED == REPORTED;
     let mut chunks = snapshot.frames.iter().flat_map(FrameMap::chunks);
-    let has_some = chunks.any(|(_, chunk)| chunk.palette().iter().any(is_reported));
+    let has_some = chunks.any(|(_, chunk)| chunk.palette().iter().any(|state| is_reported(state.flags)));
     let lacks_price = snapshot.calibration.is_some_and(|prices| prices.hypervisor_fault.is_none());
     (has_some && lacks_price).then(|| unpriced.to_owned()).into_iter().collect()
 }

@@ -43,12 +43,12 @@ const ALLOCATORS: [&str; 34] = [
     "save_stack",
 ];
 
-/// One allocation.
+/// A block of frames, and whoever allocated it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Frames of the block.
     pub range: PfnRange,
-    /// Whoever asked for it; `None` for blocks that are older than the records.
+    /// Code that asked for the block; `None` for blocks that are older than the records.
     pub caller: Option<Caller>,
 }
 

@@ -27,7 +27,7 @@ use order9_procfs::sysctl::SettingError;
 use order9_snapshot::buddy::free_blocks;
 use order9_snapshot::census::{Census, ZoneCensus};
 use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
-use order9_snapshot::flags::REPORTED;
+use order9_snapshot::flags::is_reported;
 use order9_snapshot::owners::Owners;
 use order9_snapshot::{FrameMap, Snapshot, ZoneInfo};
 use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
@@ -178,7 +178,7 @@ impl Import<'_> {
     fn place(&mut self, extent: Extent, zone: &ZoneCensus, lists: &mut CpuLists) -> Result<(), BuildError> {
         match extent {
             Extent::Free { start, order } => {
-                if order >= Order::PAGEBLOCK && self.flags(start) & REPORTED == REPORTED {
+                if order >= Order::PAGEBLOCK && is_reported(self.flags(start)) {
                     self.reported.push((start, order));
                 }
                 self.builder.free(start, order)

@@ -9,7 +9,8 @@ const OF_MEMINFO: [&str; 5] = ["MemAvailable", "SwapTotal", "HugePages_Total", "
 
 impl Snapshot {
     /// Drops the owners of memory, the command line, the release beyond its first two numbers, the time since boot, stall times, the cost of
-    /// the capture, and every counter that an inspection does not show. Frames, zones, settings and measured prices stay.
+    /// the capture, and every counter that an inspection does not show. Frames, zones, settings, measured prices and the work of daemons
+    /// meanwhile stay.
     pub fn anonymise(&mut self) {
         let machine = &mut self.machine;
         machine.kernel_command_line.clear();

@@ -92,6 +92,12 @@ pub mod kpf {
 /// pages and "up to date" on others (`PG_reported`, 5.7 and later), and no other free page has it.
 pub const REPORTED: u64 = kpf::BUDDY | kpf::UPTODATE;
 
+/// Whether the first frame of a free block has these flags where a hypervisor has taken the block back.
+#[must_use]
+pub const fn is_reported(flags: u64) -> bool {
+    flags & REPORTED == REPORTED
+}
+
 /// Bits 56 to 63: order9's own. Linux does not use them, and a capture clears them; the lab and `synth` know more about
 /// a frame than /proc tells and say it here.
 pub const PRIVATE_BITS: u64 = 0xff << 56;

@@ -1,7 +1,8 @@
 //! Owners of memory: processes, files, control groups and users in the kernel, where a capture was asked to look for them.
 //!
 //! Key types: [`Owners`] (names, and who holds each frame), [`User`] (a process, or a file that one maps), [`Caller`] (code of the kernel
-//! that allocated frames), [`OwnerMap`] (two small numbers for each frame). [`Held`] counts what an owner holds of a map. Names are private data: a capture keeps them on request alone.
+//! that allocated frames), [`OwnerMap`] (two small numbers for each frame). [`Held`] counts what an owner holds of a map. Names are private
+//! data: a capture keeps them on request alone.
 
 mod held;
 
