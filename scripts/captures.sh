@@ -32,6 +32,7 @@ hugetlb-6.12         trixie    1024      -                -     -               
 pinned-vmsplice-6.12 trixie    1024      -                -     -                                    vmsplice
 offline-6.12         trixie    2048      -                -     -                                    offline
 compacted-6.12       trixie    1024      -                -     -                                    compacted
+numa-groups-6.12     trixie    1024+1024 -                -     -                                    numa-groups
 slabs-6.12           trixie    768       -                -     -                                    slabs
 fresh-7.2            sid       4096      -                -     -                                    fresh
 cache-ext4-7.2       sid       1024      virtio_blk       ext4  -                                    cache-ext4

@@ -1,9 +1,9 @@
-//! Requests before a program starts, as an administrator makes them: caches are dropped, a node is reclaimed, nodes are
-//! compacted, memory of other processes is collapsed, a process is started anew.
+//! Requests before a program starts, as an administrator makes them: caches are dropped, a node is reclaimed, processes move
+//! to another node, nodes are compacted, memory of other processes is collapsed, a process is started anew.
 //!
 //! Key type: [`Beforehand`]. The requests are parameters of every workload, so that each can be seen with and without them.
 
-use order9_units::{Bytes, Nanos, NodeId};
+use order9_units::{Bytes, Nanos, NodeId, NodeMask};
 
 use crate::access::Accesses;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
@@ -49,6 +49,26 @@ pub(crate) const RECLAIM_SWAPPINESS: Parameter = Parameter {
     kind: Kind::Count { min: 0, max: 200 },
     default: |_| Value::Count(60),
     default_text: "vm.swappiness",
+};
+
+/// The parameter that has processes move to another node.
+pub(crate) const MOVE_FIRST: Parameter = Parameter {
+    key: "move_first",
+    meaning: "processes of the captured memory, by their places among the owners, which get CPUs and memory of one node alone before the \
+        program starts (cpuset.cpus and cpuset.mems of their control group), so that their pages move there; they stay until the \
+        program ends",
+    kind: Kind::Counts { min: 0, max: HOLDER_MAX },
+    default: |_| Value::Counts(vec![0]),
+    default_text: "none",
+};
+
+/// The parameter that says which node.
+pub(crate) const MOVE_NODE: Parameter = Parameter {
+    key: "move_node",
+    meaning: "node that these processes move to",
+    kind: Kind::Count { min: 0, max: NODE_MAX },
+    default: |_| Value::Count(0),
+    default_text: "0",
 };
 
 /// The parameter that compacts nodes, after caches were dropped.
@@ -117,7 +137,9 @@ impl<S: Sys> Beforehand<S> {
         let (holder, retaken) =
             (parameters.chosen_count(COLLAPSE_FIRST.key), parameters.chosen_bytes(RETAKE_FIRST.key));
         let reclaim = parameters.chosen_bytes(RECLAIM_FIRST.key);
-        if drop.is_none() && reclaim.is_none() && nodes.is_empty() && holder.is_none() && retaken.is_none() {
+        let moved = parameters.chosen_counts(MOVE_FIRST.key);
+        let makes_none = drop.is_none() && reclaim.is_none() && moved.is_empty() && nodes.is_empty();
+        if makes_none && holder.is_none() && retaken.is_none() {
             return Ok(None);
         }
         sys.phase(BEFOREHAND);
@@ -130,10 +152,14 @@ impl<S: Sys> Beforehand<S> {
             // The program starts in what could be reclaimed, as it does after a write that returned EAGAIN.
             let _ = sys.reclaim(node, amount, parameters.chosen_count(RECLAIM_SWAPPINESS.key)).await?;
         }
+        let mut others = Self { children: Vec::new(), ended: Flag::new(sys)? };
+        let to = node(parameters.chosen_count(MOVE_NODE.key).unwrap_or(0));
+        for &process in moved {
+            others.relocate(sys, process, to).await?;
+        }
         for &number in nodes {
             sys.compact(Some(node(number))).await?;
         }
-        let mut others = Self { children: Vec::new(), ended: Flag::new(sys)? };
         if let Some(size) = retaken {
             let is_advised = parameters.chosen_word(RETAKE_MADVISE.key) == Some("yes");
             others.retake(sys, size, is_advised.then_some(Advice::HugePage)).await?;
@@ -157,6 +183,24 @@ impl<S: Sys> Beforehand<S> {
         };
         self.children.push(sys.spawn(ChildKind::Process, "started anew", body).await?);
         wait_for(sys, &taken).await
+    }
+
+    /// Has a process of the captured memory move to a node, with all of its pages that can.
+    async fn relocate(&mut self, sys: &S, process: u64, to: NodeId) -> Result<(), Stop> {
+        let cpus = sys.cpus_of(to);
+        if cpus.is_empty() {
+            return Err(Stop::Refused { call: "write of cpuset.cpus", errno: "EINVAL" });
+        }
+        let (ended, moved) = (self.ended.clone(), Flag::new(sys)?);
+        let done = moved.clone();
+        let body = move |sys: S, _: Area| async move {
+            let did = relocate(&sys, to, &cpus).await;
+            done.raise();
+            did?;
+            wait_for(&sys, &ended).await
+        };
+        self.children.push(sys.adopt(process, "moved", body).await?);
+        wait_for(sys, &moved).await
     }
 
     /// Has a process of the captured memory collapse its base pages, with the speed of these before and after.
@@ -192,6 +236,12 @@ const fn node(number: u64) -> NodeId {
 async fn take<S: Sys>(sys: &S, size: Bytes, advice: Option<Advice>) -> Result<(), Stop> {
     let (_, area) = map_units(sys, size, advice).await?;
     sys.touch(area, Access::Write).await
+}
+
+/// Goes on on the CPUs of a node, and has memory there alone.
+async fn relocate<S: Sys>(sys: &S, to: NodeId, cpus: &[u32]) -> Result<(), Stop> {
+    sys.set_affinity(cpus).await?;
+    sys.set_mems(NodeMask::of(to), true).await
 }
 
 /// Collapses whole huge pages at the start of an area, up to so much.

@@ -13,7 +13,8 @@ use order9_snapshot::{NodeInfo, Snapshot};
 use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages};
 use order9_workloads::Workload;
 
-use super::remedy::{Drop, Placement, Reclaim, Remedy, Target};
+use super::place::{GroupMove, Placement};
+use super::remedy::{Drop, Reclaim, Remedy, Target};
 
 /// A setting by its Linux name, a value that is worth a try, and what it takes from whom.
 type Row = (&'static str, &'static str, &'static str);
@@ -86,7 +87,8 @@ pub(super) fn candidates(snapshot: &Snapshot, plan: &Plan, held: Option<&Holding
     let computed = [copy.khugepaged(1), copy.khugepaged(10), copy.reserve(2), copy.reserve(4), copy.hugetlb()];
     let of_processes = held.into_iter().flat_map(|held| copy.processes(held));
     let of_host = of_rows.chain(computed.into_iter().flatten()).chain(requests(snapshot)).chain(copy.reclaims());
-    of_host.chain(placements(snapshot, plan)).chain(of_processes).collect()
+    let moves = held.into_iter().flat_map(|held| group_moves(snapshot, plan, held));
+    of_host.chain(placements(snapshot, plan)).chain(moves).chain(of_processes).collect()
 }
 
 /// The copy, and the kernel that it runs under.
@@ -210,6 +212,14 @@ fn placements(snapshot: &Snapshot, plan: &Plan) -> Vec<Remedy> {
     }
     let bound = with_memory.filter(|node| !node.cpus.is_empty()).map(|node| Placement::Bind(node.id));
     bound.chain([Placement::Interleave]).map(Remedy::of_placement).collect()
+}
+
+/// Control groups that go to another node. None where the demand is the host itself.
+fn group_moves(snapshot: &Snapshot, plan: &Plan, held: &Holdings) -> Vec<Remedy> {
+    if plan.workload == Workload::LikeHost {
+        return Vec::new();
+    }
+    GroupMove::all(snapshot, held).into_iter().map(Remedy::of_group_move).collect()
 }
 
 fn has_memory(snapshot: &Snapshot, node: NodeId) -> bool {

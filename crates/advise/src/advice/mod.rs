@@ -9,6 +9,7 @@ mod candidates;
 mod cost;
 mod grids;
 mod owners;
+mod place;
 mod remedy;
 mod restart;
 mod text;

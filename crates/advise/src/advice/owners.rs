@@ -53,6 +53,8 @@ fn list(parts: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use order9_snapshot::owners::{Caller, KernelUse, Process, User};
     use order9_units::Pages;
 
@@ -61,7 +63,15 @@ mod tests {
     #[test]
     fn owners_are_named_with_what_they_hold() {
         let user = User::Process(Process { pid: 7, command: "java".to_owned(), ..Process::default() });
-        let held = Held { owner: user, id: 0, pages: Pages::new(1024), pageblocks: 9, alone: 2, stays: 0 };
+        let held = Held {
+            owner: user,
+            id: 0,
+            pages: Pages::new(1024),
+            nodes: BTreeMap::new(),
+            pageblocks: 9,
+            alone: 2,
+            stays: 0,
+        };
         let kernel = KernelUse { name: "dentry".to_owned(), kind: KernelUseKind::Slab, pages: Pages::new(256) };
         let held = Holdings { users: vec![held; 20], kernel: vec![kernel], ..Holdings::default() };
         let text = sentence(&held);
@@ -69,7 +79,15 @@ mod tests {
         assert!(text.ends_with("In the kernel: dentry 1 MiB (slab)."), "{text}");
         assert_eq!(largest(held.clone()).users.len(), KEPT);
         let caller = Caller { function: "nf_ct_alloc_hashtable".to_owned(), module: Some("nf_nat".to_owned()) };
-        let by = Held { owner: caller, id: 0, pages: Pages::new(512), pageblocks: 1, alone: 1, stays: 1 };
+        let by = Held {
+            owner: caller,
+            id: 0,
+            pages: Pages::new(512),
+            nodes: BTreeMap::new(),
+            pageblocks: 1,
+            alone: 1,
+            stays: 1,
+        };
         let text = sentence(&Holdings { callers: vec![by], ..held });
         let told = "Allocated in the kernel by nf_ct_alloc_hashtable [nf_nat]: 2 MiB in 1 pageblocks, 1 of them alone.";
         assert!(text.ends_with(told), "{text}");

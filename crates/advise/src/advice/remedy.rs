@@ -8,6 +8,8 @@ use order9_units::{Bytes, NodeId, PAGEBLOCK_PAGES, Pages};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::place::{GroupMove, Placement};
+
 /// Remedy for a host: settings that are written, and requests that are made once.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Remedy {
@@ -19,6 +21,8 @@ pub struct Remedy {
     pub drop_caches: Option<Drop>,
     /// Cache that a node gives up once, before the demand and before anything is compacted.
     pub reclaim: Option<Reclaim>,
+    /// Control group that moves to another node once, before the demand and before anything is compacted.
+    pub group_move: Option<GroupMove>,
     /// Nodes that are compacted once, before the demand and after caches were dropped.
     pub compact_nodes: Vec<NodeId>,
     /// Whether these are all nodes of the host that have memory.
@@ -40,16 +44,6 @@ pub struct Reclaim {
     pub node: NodeId,
     /// Memory that is reclaimed.
     pub amount: Bytes,
-}
-
-/// Nodes on which a program runs, and from which it has its memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// CPUs and memory of one node alone.
-    Bind(NodeId),
-    /// All CPUs, and memory of all nodes in turn.
-    Interleave,
 }
 
 /// Process that a remedy is about.
@@ -113,47 +107,6 @@ impl Reclaim {
     fn parameters(self) -> [String; 3] {
         let (amount, node) = (self.amount.get(), self.node);
         [format!("reclaim_first={amount}"), format!("reclaim_node={node}"), "reclaim_swappiness=0".to_owned()]
-    }
-}
-
-impl Placement {
-    fn name(self) -> String {
-        match self {
-            Self::Bind(node) => format!("bind to node {node}"),
-            Self::Interleave => "interleave nodes".to_owned(),
-        }
-    }
-
-    /// Parameters of a demand that runs there.
-    fn parameters(self) -> Vec<String> {
-        match self {
-            Self::Bind(node) => vec![format!("cpus=cpunodebind:{node}"), format!("mempolicy=bind:{node}")],
-            Self::Interleave => vec!["mempolicy=interleave:all".to_owned()],
-        }
-    }
-
-    /// The start of the program by hand, and as a service.
-    fn linux(self) -> [String; 2] {
-        let (options, unit) = match self {
-            Self::Bind(node) => (
-                format!("--cpunodebind={node} --membind={node}"),
-                format!("NUMAPolicy=bind NUMAMask={node} CPUAffinity=numa"),
-            ),
-            Self::Interleave => ("--interleave=all".to_owned(), "NUMAPolicy=interleave NUMAMask=all".to_owned()),
-        };
-        [format!("numactl {options} PROGRAM"), format!("# in a systemd unit, a line each: {unit}")]
-    }
-
-    fn risk(self) -> String {
-        match self {
-            Self::Bind(node) => format!(
-                "the program gets CPUs and memory of node {node} alone: where that is full the program waits for reclaim, swaps or is \
-                 killed, however much is free elsewhere"
-            ),
-            Self::Interleave => {
-                "each CPU of the program finds most of its memory on other nodes, whose free memory it takes".to_owned()
-            }
-        }
     }
 }
 
@@ -226,6 +179,11 @@ impl Remedy {
         Self { name: format!("restart {}", target.name()), risks: vec![risk], restart: Some(target), ..Self::nothing() }
     }
 
+    /// A control group that goes elsewhere.
+    pub(super) fn of_group_move(group: GroupMove) -> Self {
+        Self { name: group.name(), risks: vec![group.risk()], group_move: Some(group), ..Self::nothing() }
+    }
+
     /// A program that runs elsewhere.
     pub(super) fn of_placement(placement: Placement) -> Self {
         Self { name: placement.name(), risks: vec![placement.risk()], placement: Some(placement), ..Self::nothing() }
@@ -241,6 +199,7 @@ impl Remedy {
             settings: Vec::new(),
             drop_caches: None,
             reclaim: None,
+            group_move: None,
             compact_nodes: Vec::new(),
             compact_all: false,
             risks: Vec::new(),
@@ -271,6 +230,7 @@ impl Remedy {
             Some(pair) => pair.split('=').next().unwrap_or(pair),
             None if self.collapse.is_some() => "collapse",
             None if self.restart.is_some() => "restart",
+            None if self.group_move.is_some() => "move",
             None if self.has_requests() => "requests",
             None => "placement",
         }
@@ -279,6 +239,7 @@ impl Remedy {
     fn has_requests(&self) -> bool {
         self.drop_caches.is_some()
             || self.reclaim.is_some()
+            || self.group_move.is_some()
             || !self.compact_nodes.is_empty()
             || self.collapse.is_some()
             || self.restart.is_some()
@@ -302,7 +263,15 @@ impl Remedy {
         });
         let place = self.placement.into_iter().flat_map(Placement::parameters);
         let reclaim = self.reclaim.into_iter().flat_map(Reclaim::parameters);
-        drop.into_iter().chain(reclaim).chain(compact).chain(collapse).chain(retake).chain(place).collect()
+        let group_move = self.group_move.iter().flat_map(GroupMove::parameters);
+        drop.into_iter()
+            .chain(reclaim)
+            .chain(group_move)
+            .chain(compact)
+            .chain(collapse)
+            .chain(retake)
+            .chain(place)
+            .collect()
     }
 
     /// The command of order9 that writes the settings, with a way back, or that collapses memory.
@@ -332,8 +301,9 @@ impl Remedy {
             None => format!("kill {}    # and start {} again", target.pid, target.command),
         });
         let place = self.placement.into_iter().flat_map(Placement::linux);
-        let drop = drop.into_iter().chain(self.reclaim.map(Reclaim::linux));
-        self.settings.iter().map(write).chain(drop).chain(all).chain(each).chain(restart).chain(place).collect()
+        let requests = drop.into_iter().chain(self.reclaim.map(Reclaim::linux));
+        let requests = requests.chain(self.group_move.iter().flat_map(GroupMove::linux));
+        self.settings.iter().map(write).chain(requests).chain(all).chain(each).chain(restart).chain(place).collect()
     }
 }
 
@@ -357,8 +327,9 @@ impl Target {
     }
 }
 
-fn list(nodes: &[NodeId]) -> String {
-    nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(",")
+/// Numbers as the kernel takes a list of them.
+pub(super) fn list(numbers: &[impl ToString]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

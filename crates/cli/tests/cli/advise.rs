@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::golden::compare;
 use crate::schemas::hold;
-use crate::support::{bundled, order9_line};
+use crate::support::{Ran, bundled, order9_line};
 
 /// A capture of a real kernel in a guest of 1 GiB or so.
 fn capture(name: &str) -> PathBuf {
@@ -155,6 +155,35 @@ fn a_program_is_placed_on_the_node_that_has_room_for_it() {
     assert!(advice.starts_with("Do nothing: ") && !advice.contains("bind to node"), "{advice}");
     let placed = text(&format!("{line} --param cpus=cpunodebind:0"), "numa-uneven-7.2.o9snap");
     assert!(!placed.contains("interleave") && !placed.contains("bind to node"), "the user has placed it: {placed}");
+}
+
+#[test]
+fn a_control_group_moves_where_it_is_in_nobody_s_way() {
+    let line = "{} --want 600M --prices xeon-2s --param pause=0s --param hold=0s --seeds 2";
+    let bound = "--param cpus=cpunodebind:0 --param mempolicy=bind:0";
+    let advice = json("advise", &format!("{line} {bound}"), "numa-groups-6.12.o9snap");
+    let findings = advice["findings"].as_array().unwrap();
+    let of = |finding: &&serde_json::Value| finding["remedy"]["name"] == "move /batch to node 1";
+    let moved = findings.iter().find(of).unwrap_or_else(|| panic!("{advice:#}"));
+    assert!(moved["more"].as_u64().unwrap() > 500 << 20, "the program is killed beside the group: {moved:#}");
+    assert!(moved["case"]["moved"]["mean"].as_f64().unwrap() > 90_000.0, "400 MiB went in the lab: {moved:#}");
+    let files = ["echo 1 > /sys/fs/cgroup/batch/cpuset.cpus", "echo 1 > /sys/fs/cgroup/batch/cpuset.mems"];
+    assert_eq!(moved["linux"], serde_json::json!(files));
+    let names = [findings.as_slice(), advice["others"].as_array().unwrap()].concat();
+    let moves = names.iter().filter(|tried| tried["remedy"]["name"].as_str().unwrap().starts_with("move ")).count();
+    assert_eq!(moves, 1, "/web is on the node that would have room for it");
+    // Processes that move are to be found among those of the captured memory.
+    let run = |moved: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let line = format!(
+            "run map-and-write --machine {{}} --param size=64M {moved} -o {}",
+            folder.path().join("run").display()
+        );
+        order9_line(&line, &capture("numa-groups-6.12.o9snap"))
+    };
+    let refused = |ran: Ran, with: &str| assert!(ran.status == 2 && ran.stderr.contains(with), "{}", ran.stderr);
+    refused(run("--param move_first=9999"), "adopt failed with ESRCH");
+    refused(run("--param move_first=0 --param move_node=7"), "write of cpuset.cpus failed with EINVAL");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub(super) static PRESETS: &[Preset] = order9_toml::presets![
     "epyc-vm",
     "xeon-2s",
     "xeon-2s-ssd",
+    "xeon-2s-8",
     "broadwell-2s",
     "rome-2s",
     "threadripper-1950x",

@@ -45,6 +45,7 @@ fn machines_are_as_large_as_their_names_say() {
     assert_eq!(shape("epyc-vm"), (2, 1, Bytes::from_gib(24)));
     assert_eq!(shape("xeon-2s"), (48, 2, Bytes::from_gib(64)));
     assert_eq!(shape("xeon-2s-ssd"), shape("xeon-2s"));
+    assert_eq!(shape("xeon-2s-8"), (8, 2, Bytes::from_gib(64)));
     assert_eq!(shape("broadwell-2s"), shape("xeon-2s"));
     assert_eq!(shape("rome-2s"), shape("xeon-2s"));
     assert_eq!(shape("threadripper-guest"), (32, 2, Bytes::from_gib(64)));

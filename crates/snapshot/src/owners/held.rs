@@ -1,6 +1,8 @@
 //! Memory that owners hold, and what their pages do to pageblocks.
 
-use order9_units::{PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
+use std::collections::BTreeMap;
+
+use order9_units::{NodeId, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -36,6 +38,8 @@ pub struct Held<T> {
     pub id: OwnerId,
     /// Frames of the owner, huge pages included.
     pub pages: Pages,
+    /// The same by node; nodes without are left out.
+    pub nodes: BTreeMap<NodeId, Pages>,
     /// Pageblocks, huge pages left out, in which the owner has a frame.
     pub pageblocks: u64,
     /// Pageblocks of these in which nobody else has a frame: they become free where the owner gives its memory back.
@@ -55,6 +59,7 @@ impl Holdings {
         let mut count = Count::new(owners);
         for (at, zone) in census.zones.iter().enumerate() {
             let first = zone.start_of(0);
+            count.node = layout.zones()[at].info().node;
             let state = |block: u64| zone.blocks[block as usize].state();
             layout.for_each_extent(at, |extent| {
                 let (class, range) = match extent {
@@ -75,9 +80,10 @@ impl Holdings {
 }
 
 /// Numbers of one owner.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Numbers {
     pages: u64,
+    nodes: BTreeMap<NodeId, Pages>,
     pageblocks: u64,
     alone: u64,
     stays: u64,
@@ -109,11 +115,12 @@ impl Kind {
         }
     }
 
-    /// The pageblock is over; `used` of its frames are in use.
-    fn close(&mut self, used: u64, is_huge: bool) {
+    /// The pageblock, of a node, is over; `used` of its frames are in use.
+    fn close(&mut self, node: NodeId, used: u64, is_huge: bool) {
         for InBlock { owner, frames, stays } in self.in_block.drain(..) {
             let of = &mut self.all[owner];
             of.pages += frames;
+            *of.nodes.entry(node).or_default() += Pages::new(frames);
             of.pageblocks += u64::from(!is_huge);
             of.alone += u64::from(!is_huge && frames == used);
             of.stays += u64::from(!is_huge && stays);
@@ -129,6 +136,7 @@ fn held<T: Clone>(all: &[Numbers], names: &[T]) -> Vec<Held<T>> {
             owner: name.clone(),
             id,
             pages: Pages::new(of.pages),
+            nodes: of.nodes.clone(),
             pageblocks: of.pageblocks,
             alone: of.alone,
             stays: of.stays,
@@ -144,8 +152,9 @@ struct Count<'a> {
     users: Kind,
     cgroups: Kind,
     unknown: u64,
-    /// The pageblock that is counted, its frames in use, and whether it is a huge page.
+    /// The pageblock that is counted, its node, its frames in use, and whether it is a huge page.
     block: Option<u64>,
+    node: NodeId,
     used: u64,
     is_huge: bool,
 }
@@ -154,7 +163,7 @@ impl<'a> Count<'a> {
     fn new(owners: &'a Owners) -> Self {
         let users = Kind::new(owners.users.len() + owners.callers.len());
         let cgroups = Kind::new(owners.cgroups.len());
-        Self { owners, users, cgroups, unknown: 0, block: None, used: 0, is_huge: false }
+        Self { owners, users, cgroups, unknown: 0, block: None, node: NodeId(0), used: 0, is_huge: false }
     }
 
     fn frame(&mut self, pfn: Pfn, class: FrameClass, block: u64, state: impl Fn(u64) -> BlockState) {
@@ -172,8 +181,8 @@ impl<'a> Count<'a> {
     }
 
     fn close(&mut self) {
-        self.users.close(self.used, self.is_huge);
-        self.cgroups.close(self.used, self.is_huge);
+        self.users.close(self.node, self.used, self.is_huge);
+        self.cgroups.close(self.node, self.used, self.is_huge);
         (self.block, self.used) = (None, 0);
     }
 
@@ -230,6 +239,7 @@ mod tests {
             census.zones.iter().map(|zone| zone.frames(FrameClass::Anon) + zone.frames(FrameClass::AnonHuge)).sum();
         assert_eq!(held.users.iter().map(|of| of.pages).sum::<Pages>(), anon);
         assert_eq!(held.cgroups[0].pages, anon);
+        assert_eq!(held.cgroups[0].nodes, BTreeMap::from([(NodeId(0), anon)]));
         assert!(held.cgroups[0].alone >= held.users[0].alone, "both together are alone in more");
         assert!(held.users.iter().all(|of| of.alone <= of.pageblocks && of.stays == 0));
     }

@@ -1,0 +1,206 @@
+//! Places on a host with several nodes: where the program of the demand runs, and where a control group goes.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use order9_snapshot::owners::{Held, Holdings, OwnerId, User};
+use order9_snapshot::{NodeInfo, Snapshot};
+use order9_units::{Bytes, NodeId, PAGEBLOCK_PAGES, Pages};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::remedy::list;
+
+/// Nodes on which a program runs, and from which it has its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// CPUs and memory of one node alone.
+    Bind(NodeId),
+    /// All CPUs, and memory of all nodes in turn.
+    Interleave,
+}
+
+/// Control group that gets CPUs and memory of one node alone, to which its memory moves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GroupMove {
+    /// Places of the processes of the group among the owners of the copy.
+    #[serde(skip)]
+    pub(super) processes: Vec<OwnerId>,
+    /// Path of the control group.
+    pub cgroup: String,
+    /// The node.
+    pub node: NodeId,
+    /// CPUs of the node.
+    pub cpus: Vec<u32>,
+    /// Private memory of the processes of the group on other nodes.
+    pub size: Bytes,
+}
+
+/// Control groups of which a move is tried.
+const GROUPS: usize = 3;
+/// Path of the root of control groups.
+const ROOT: &str = "/";
+/// Ends of the names of control groups that are units of systemd and take properties.
+const UNITS: [&str; 3] = [".service", ".scope", ".slice"];
+/// Least memory that is worth a move.
+const MOVE_MIN: Pages = Pages::new(8 * PAGEBLOCK_PAGES.get());
+
+impl Placement {
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Bind(node) => format!("bind to node {node}"),
+            Self::Interleave => "interleave nodes".to_owned(),
+        }
+    }
+
+    /// Parameters of a demand that runs there.
+    pub(super) fn parameters(self) -> Vec<String> {
+        match self {
+            Self::Bind(node) => vec![format!("cpus=cpunodebind:{node}"), format!("mempolicy=bind:{node}")],
+            Self::Interleave => vec!["mempolicy=interleave:all".to_owned()],
+        }
+    }
+
+    /// The start of the program by hand, and as a service.
+    pub(super) fn linux(self) -> [String; 2] {
+        let (options, unit) = match self {
+            Self::Bind(node) => (
+                format!("--cpunodebind={node} --membind={node}"),
+                format!("NUMAPolicy=bind NUMAMask={node} CPUAffinity=numa"),
+            ),
+            Self::Interleave => ("--interleave=all".to_owned(), "NUMAPolicy=interleave NUMAMask=all".to_owned()),
+        };
+        [format!("numactl {options} PROGRAM"), format!("# in a systemd unit, a line each: {unit}")]
+    }
+
+    pub(super) fn risk(self) -> String {
+        match self {
+            Self::Bind(node) => format!(
+                "the program gets CPUs and memory of node {node} alone: where that is full the program waits for reclaim, swaps or is \
+                 killed, however much is free elsewhere"
+            ),
+            Self::Interleave => {
+                "each CPU of the program finds most of its memory on other nodes, whose free memory it takes".to_owned()
+            }
+        }
+    }
+}
+
+impl GroupMove {
+    /// Moves of the control groups that have most memory to move, each to the node with most free memory that has room for it. The
+    /// root of control groups has no files for this.
+    pub(super) fn all(snapshot: &Snapshot, held: &Holdings) -> Vec<Self> {
+        let mut nodes: Vec<(Pages, &NodeInfo)> =
+            snapshot.nodes.iter().map(|node| (room(snapshot, node.id), node)).collect();
+        nodes.retain(|(_, node)| !node.cpus.is_empty());
+        nodes.sort_by_key(|&(room, node)| (Reverse(room), node.id));
+        let mut groups: BTreeMap<&str, Vec<&Held<User>>> = BTreeMap::new();
+        for (held, process) in held.users.iter().filter_map(|held| Some((held, held.owner.process()?))) {
+            groups.entry(&process.cgroup).or_default().push(held);
+        }
+        groups.remove(ROOT);
+        let of_group = |(cgroup, processes): (&str, Vec<&Held<User>>)| {
+            let to_move = |to: NodeId| {
+                let elsewhere = processes.iter().flat_map(|held| &held.nodes).filter(|&(&node, _)| node != to);
+                elsewhere.map(|(_, &pages)| pages).sum::<Pages>()
+            };
+            let fits = |&&(room, node): &&(Pages, &NodeInfo)| (MOVE_MIN..=room).contains(&to_move(node.id));
+            let &(_, node) = nodes.iter().find(fits)?;
+            Some(Self {
+                processes: processes.iter().map(|held| held.id).collect(),
+                cgroup: cgroup.to_owned(),
+                node: node.id,
+                cpus: node.cpus.clone(),
+                size: to_move(node.id).bytes(),
+            })
+        };
+        let mut moves: Vec<Self> = groups.into_iter().filter_map(of_group).collect();
+        moves.sort_by_key(|group| Reverse(group.size));
+        moves.truncate(GROUPS);
+        moves
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("move {} to node {}", self.cgroup, self.node)
+    }
+
+    /// Parameters of a demand before which the group moves.
+    pub(super) fn parameters(&self) -> [String; 2] {
+        [format!("move_first={}", list(&self.processes)), format!("move_node={}", self.node)]
+    }
+
+    /// The move of a unit of systemd by its properties until the next boot, of any other group by its files.
+    pub(super) fn linux(&self) -> Vec<String> {
+        let (node, cpus) = (self.node, list(&self.cpus));
+        let unit = self.cgroup.rsplit('/').next().filter(|name| UNITS.iter().any(|suffix| name.ends_with(suffix)));
+        match unit {
+            Some(unit) => {
+                vec![format!("systemctl set-property --runtime {unit} AllowedCPUs={cpus} AllowedMemoryNodes={node}")]
+            }
+            None => vec![
+                format!("echo {cpus} > /sys/fs/cgroup{}/cpuset.cpus", self.cgroup),
+                format!("echo {node} > /sys/fs/cgroup{}/cpuset.mems", self.cgroup),
+            ],
+        }
+    }
+
+    pub(super) fn risk(&self) -> String {
+        format!(
+            "{} gets CPUs and memory of node {} alone, whatever else is free, and waits while its memory is copied",
+            self.cgroup, self.node
+        )
+    }
+}
+
+/// Memory that a node can give away before it reclaims.
+fn room(snapshot: &Snapshot, node: NodeId) -> Pages {
+    let zones = snapshot.zones.iter().filter(|zone| zone.node == node);
+    zones.map(|zone| Pages::new(zone.free.get().saturating_sub(zone.watermarks.high.get()))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use order9_snapshot::owners::Process;
+    use order9_snapshot::synth::{SynthSpec, synth};
+
+    use super::*;
+
+    fn group(cgroup: &str) -> GroupMove {
+        let (cgroup, cpus) = (cgroup.to_owned(), vec![2, 3]);
+        GroupMove { processes: vec![3, 5], cgroup, node: NodeId(1), cpus, size: Bytes::from_gib(1) }
+    }
+
+    #[test]
+    fn a_unit_moves_by_its_properties_and_another_group_by_its_files() {
+        let unit = group("/system.slice/backup.service");
+        assert_eq!(unit.parameters(), ["move_first=3,5", "move_node=1"]);
+        let command = "systemctl set-property --runtime backup.service AllowedCPUs=2,3 AllowedMemoryNodes=1";
+        assert_eq!(unit.linux(), [command]);
+        let files = ["echo 2,3 > /sys/fs/cgroup/batch/cpuset.cpus", "echo 1 > /sys/fs/cgroup/batch/cpuset.mems"];
+        assert_eq!(group("/batch").linux(), files);
+    }
+
+    #[test]
+    fn groups_move_where_they_fit() {
+        let (snapshot, _) = synth(&SynthSpec { nodes: 2, fill: 0.5, ..SynthSpec::default() }).expect("a synthetic map");
+        let held = |cgroup: &str, id, nodes: &[(u16, u64)]| {
+            let nodes: BTreeMap<_, _> = nodes.iter().map(|&(node, pages)| (NodeId(node), Pages::new(pages))).collect();
+            let owner = User::Process(Process { cgroup: cgroup.to_owned(), ..Process::default() });
+            Held { owner, id, pages: nodes.values().copied().sum(), nodes, pageblocks: 0, alone: 0, stays: 0 }
+        };
+        let users = vec![
+            held("/", 0, &[(0, 9_000)]),
+            held("/both", 1, &[(0, 5_000), (1, 5_000)]),
+            held("/small", 2, &[(0, 9)]),
+            held("/both", 3, &[(1, 100)]),
+            held("/large", 4, &[(0, 1 << 40), (1, 1 << 40)]),
+            held("/one", 5, &[(0, 6_000)]),
+        ];
+        let moves = GroupMove::all(&snapshot, &Holdings { users, ..Holdings::default() });
+        let of = |group: &GroupMove| (group.cgroup.clone(), group.processes.clone(), group.size);
+        let [one, both] = moves.as_slice() else { panic!("the root, the small and the large group stay: {moves:?}") };
+        assert_eq!((of(one), one.node), (("/one".to_owned(), vec![5], Pages::new(6_000).bytes()), NodeId(1)));
+        assert_eq!((both.cgroup.as_str(), both.processes.as_slice()), ("/both", [1, 3].as_slice()));
+    }
+}
