@@ -38,7 +38,7 @@ pub struct Held<T> {
     pub id: OwnerId,
     /// Frames of the owner, huge pages included.
     pub pages: Pages,
-    /// The same by node; nodes without are left out.
+    /// Frames of the owner on each node; nodes without are left out.
     pub nodes: BTreeMap<NodeId, Pages>,
     /// Pageblocks, huge pages left out, in which the owner has a frame.
     pub pageblocks: u64,
