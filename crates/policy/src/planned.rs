@@ -21,28 +21,13 @@ pub(crate) const OFF: &str = "false";
 /// Every switch that the engine does not have yet.
 pub static PLANNED: &[Planned] = &[
     Planned {
-        key: "fallback.claim_steal_bulk",
-        meaning: "a refill of a per-CPU list remembers how its last page was found and begins there",
-        values: &["true"],
-    },
-    Planned {
         key: "compaction.migrate_large_folios",
         meaning: "compaction moves folios larger than a page whole, up to the order it is for",
         values: &["true"],
     },
     Planned {
-        key: "thp.free_empty_tables",
-        meaning: "MADV_DONTNEED of a whole slot frees its page table, so that the next fault may take a huge page",
-        values: &["true"],
-    },
-    Planned {
         key: "thp.khugepaged_sizes",
         meaning: "khugepaged collapses to the enabled sizes below a huge page as well",
-        values: &["true"],
-    },
-    Planned {
-        key: "swap.clusters_by_order",
-        meaning: "clusters of swap belong to an order, so that whole clusters stay free",
         values: &["true"],
     },
 ];

@@ -46,6 +46,10 @@ pub struct ReclaimPolicy {
     pub swap_in_alone: bool,
     /// Nodes have a file `reclaim`, to which the administrator writes how much of the node is to be reclaimed. 6.17+.
     pub node_file: bool,
+    /// Clusters of swap that huge pages have left in part serve single pages after all others. 6.12+.
+    pub swap_clusters_by_order: bool,
+    /// Single pages go to a cluster of swap that is in use in part before an empty one. 6.18+.
+    pub swap_used_first: bool,
     /// Reclaim splits huge pages that are mapped in part before it takes any page that somebody uses. order9's own.
     pub partial_first: bool,
 }
@@ -196,6 +200,8 @@ impl Default for ReclaimPolicy {
             node_reach: NodeReach::Within,
             swap_in_alone: true,
             node_file: false,
+            swap_clusters_by_order: false,
+            swap_used_first: false,
             partial_first: false,
         }
     }

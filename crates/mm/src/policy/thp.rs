@@ -70,6 +70,8 @@ pub struct ThpPolicy {
     /// Every new huge page waits in the deferred split queue to be looked at, and one that is mostly zeros is split there; a
     /// split maps the page of zeros where a part holds nothing else. 6.12+.
     pub shrink_underused: bool,
+    /// `MADV_DONTNEED` of a whole slot frees its page table, so that the next fault may take a huge page. 6.14+.
+    pub free_empty_tables: bool,
     /// Files and fields about huge pages that exist.
     pub interface: HugeInterface,
 }
@@ -192,6 +194,7 @@ impl Default for ThpPolicy {
             zero_by_slot: false,
             collapse_equal_nodes: false,
             shrink_underused: false,
+            free_empty_tables: false,
             interface: HugeInterface::Eligible,
         }
     }

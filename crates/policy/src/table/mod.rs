@@ -158,7 +158,7 @@ mod tests {
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
                 slab_under_boost, inode_cache, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
-                drop_slab_doubles, lazy_free, node_reach, swap_in_alone, node_file, partial_first
+                drop_slab_doubles, lazy_free, node_reach, swap_in_alone, node_file, swap_clusters_by_order, swap_used_first, partial_first
             },
             slow_path: SlowPathPolicy {
                 first_compaction, early_fail, retry, withdrawn, retry_waits_for_writeback, stall_counts,
@@ -170,7 +170,7 @@ mod tests {
             thp: ThpPolicy {
                 defrag, defer, defer_madvise, madvised_noretry, placement, near, cow, zero_write, split_page_with_pmd, queue_full_unmap,
                 words_by_prefix, madvise_collapse, max_ptes_swap, max_ptes_shared, migration, fork_pin_copy, mmap_align, hugetlb_noretry, shmem, shmem_gfp, shmem_punch,
-                within_size_end, shmem_retract, swap_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, interface
+                within_size_end, shmem_retract, swap_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, free_empty_tables, interface
             },
             numa_balancing: NumaBalancingPolicy {
                 spares, vmas, slows_down, early_moves, rate_limit, counts_thp, debugfs

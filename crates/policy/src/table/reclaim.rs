@@ -176,6 +176,18 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "/sys/devices/system/node/nodeN/reclaim takes an amount, and a swappiness", "6.17+"
     ),
     flag!(
+        reclaim.swap_clusters_by_order,
+        "Whether clusters of swap that huge pages have left in part serve single pages after all others",
+        off: "of clusters of swap in use in part the first one serves single pages", "up to 6.11",
+        on: "clusters of swap that huge pages have left in part serve single pages after all others", "6.12+"
+    ),
+    flag!(
+        reclaim.swap_used_first,
+        "Whether single pages go to clusters of swap in use in part before empty ones",
+        off: "single pages go to empty clusters of swap before those in use in part", "up to 6.17",
+        on: "single pages go to clusters of swap in use in part before empty ones", "6.18+"
+    ),
+    flag!(
         reclaim.partial_first,
         "Whether reclaim begins with huge pages that are mapped in part",
         off: "unmapped parts of a huge page become free when its shrinker gets to it, after pages in use", "every release",

@@ -231,6 +231,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "huge pages with more zeros than khugepaged/max_ptes_none are split under pressure, and splits free zeros",
             "6.12+"
     ),
+    flag!(
+        thp.free_empty_tables,
+        "Whether MADV_DONTNEED of a whole slot frees its page table",
+        off: "a slot that MADV_DONTNEED has emptied keeps its page table, and gets base pages", "up to 6.13",
+        on: "MADV_DONTNEED of a whole slot frees its page table, so that the next fault may take a huge page", "6.14+"
+    ),
     choice!(
         thp.interface,
         "Files and fields about huge pages that exist; each value has all of the values before it",

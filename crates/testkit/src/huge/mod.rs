@@ -115,6 +115,10 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.numa_balancing.vmas = [ScanVmas::All, ScanVmas::Accessed][choices.below(2) as usize];
     policy.numa_balancing.rate_limit = choices.below(2) == 1;
     policy.mempolicy = MempolicyInterface::PreferredManyBalancing;
+    let mut either = || choices.below(2) == 1;
+    policy.thp.free_empty_tables = either();
+    policy.reclaim.swap_clusters_by_order = either();
+    policy.reclaim.swap_used_first = either();
     policy
 }
 

@@ -3,7 +3,7 @@
 use order9_machine::Thread;
 use order9_units::{Bytes, Nanos, NodeId, NodeMask, Order};
 use order9_workloads::{
-    Access, AddressSpace, Administration, DropCaches, Files, KernelAlloc, KernelAllocator, KernelSize, Mapping,
+    Access, AddressSpace, Administration, Advice, DropCaches, Files, KernelAlloc, KernelAllocator, KernelSize, Mapping,
     MemoryMode, Mempolicy, Nodes, Processes, Stop,
 };
 
@@ -31,6 +31,36 @@ pub(super) async fn twice_over_more_than_memory(sys: Thread) -> Result<(), Stop>
     let area = sys.mmap(Mapping::anon(mib(80))).await?;
     sys.touch(area, Access::Write).await?;
     sys.touch(area, Access::Read).await
+}
+
+/// Has huge pages swapped whole, brings some base pages of each back, and then swaps single pages.
+pub(super) async fn swapped_in_part(sys: Thread) -> Result<(), Stop> {
+    let huge = sys.mmap(Mapping::anon(mib(40))).await?;
+    sys.touch(huge, Access::Write).await?;
+    let other = sys.mmap(Mapping::anon(mib(44))).await?;
+    sys.touch(other, Access::Write).await?;
+    sys.munmap(other).await?;
+    for unit in 0..20 {
+        sys.touch(huge.part(mib(2 * unit), Bytes::new(1 << 16)), Access::Write).await?;
+    }
+    for _ in 0..2 {
+        let single = sys.mmap(Mapping::anon(mib(64))).await?;
+        sys.madvise(single, Advice::NoHugePage).await?;
+        sys.touch(single, Access::Write).await?;
+        sys.touch(single, Access::Read).await?;
+        sys.munmap(single).await?;
+    }
+    sys.touch(huge, Access::Read).await
+}
+
+/// Gives memory back in base pages, a slot at a time, and uses it again as huge pages.
+pub(super) async fn emptied_slots(sys: Thread) -> Result<(), Stop> {
+    let area = sys.mmap(Mapping::anon(mib(16))).await?;
+    sys.madvise(area, Advice::NoHugePage).await?;
+    sys.touch(area, Access::Write).await?;
+    sys.madvise(area, Advice::HugePage).await?;
+    sys.madvise(area, Advice::DontNeed).await?;
+    sys.touch(area, Access::Write).await
 }
 
 /// Reads memory that was never written, writes to some of it, gives it back, drops what the kernel keeps, and reads again.

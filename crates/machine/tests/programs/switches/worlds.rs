@@ -34,7 +34,7 @@ impl From<Results> for Seen {
 pub(super) type World = fn(Policy) -> Seen;
 
 /// Every world and its name. The search looks into those that no witness names, too.
-pub(super) const WORLDS: [(&str, World); 46] = [
+pub(super) const WORLDS: [(&str, World); 48] = [
     ("requests", |policy| Seen::Text(engine::requests(policy))),
     ("settings", |policy| Seen::Text(engine::settings(policy))),
     ("kernel-blocks", |policy| small(policy).run_program("kernel blocks", targeted::kernel_blocks, |_| ()).into()),
@@ -70,6 +70,14 @@ pub(super) const WORLDS: [(&str, World); 46] = [
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], Options { disks, ..Options::new(1) }, &[]);
         machine.run_program("compressed memory", targeted::twice_over_more_than_memory, |_| ()).into()
     }),
+    ("swapped-in-part", |policy| {
+        let swap = Pages::new(20_480);
+        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(swap), swap }];
+        let options = Options { disks, ..Options::new(1) };
+        let machine = machine_with(policy, &[64], |_, _| 10, &[0], options, &[("thp/enabled", "always")]);
+        machine.run_program("swap", targeted::swapped_in_part, |_| ()).into()
+    }),
+    ("emptied-slots", |policy| small(policy).run_program("emptied slots", targeted::emptied_slots, |_| ()).into()),
     ("large-cache", |policy| {
         let machine = machine(policy, &[1400], 1, &[]);
         machine.run_program("page cache", |sys| targeted::page_cache(sys, mib(1200), mib(400)), |_| ()).into()

@@ -14,7 +14,7 @@ use crate::space::Spaces;
 /// Advice of `madvise` about a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Madvise {
-    /// `MADV_DONTNEED`: the pages are discarded; page tables stay.
+    /// `MADV_DONTNEED`: the pages are discarded. Page tables stay, or go by policy where all of a slot is discarded.
     DontNeed,
     /// `MADV_FREE`: the pages may be taken until they are written again. 4.5+.
     Free,
@@ -57,7 +57,12 @@ impl UsedPages {
                     return Err(Errno::Einval);
                 }
                 Madvise::Free => self.free_lazily(id, part, cpu, phys),
-                Madvise::DontNeed => self.discard(id, part, cpu, phys),
+                Madvise::DontNeed => {
+                    self.discard(id, part, cpu, phys);
+                    if phys.policy.thp.free_empty_tables {
+                        self.free_empty_tables(id, part, cpu, phys);
+                    }
+                }
                 Madvise::Remove => {
                     let file = vma.kind.file().ok_or(Errno::Einval)?;
                     if vma.kind.is_private() || !vma.prot.has(Prot::WRITE) {

@@ -257,6 +257,19 @@ impl UsedPages {
         }
     }
 
+    /// Frees the page tables of slots that lie in `range` as a whole and of which no entry is set.
+    pub(super) fn free_empty_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
+        let mut rest = range;
+        while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
+            let table = &mut self.spaces.living(id).table;
+            if slot.intersect(range) == slot && table.table(slot.start).is_some_and(|table| table.used == 0) {
+                let idx = table.remove(slot.start).expect("the slot has a table");
+                self.free_page_table(id, idx, cpu, phys);
+                phys.work.ptes_cleared += 1;
+            }
+        }
+    }
+
     /// Maps a page of a file, by a mapping that is `locked` or not; returns the entry.
     pub(crate) fn map_file_page(&mut self, id: SpaceId, idx: Idx, locked: bool, phys: &mut PhysMem) -> Pte {
         let Owner::File { file, .. } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };

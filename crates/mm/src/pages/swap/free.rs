@@ -2,8 +2,9 @@
 //!
 //! Key type: [`FreeSlots`]. On a disk without moving parts slots come in clusters, aligned runs of as many as a huge page
 //! has base pages: single slots are taken from one cluster until that is full, so that others stay whole. A rotating disk has
-//! none, nor does what is left over at the ends. LKML: "swap: change block allocation algorithm for SSD" (2013), "THP swap:
-//! Delay splitting THP during swapping out" (2017).
+//! none, nor does what is left over at the ends. Which cluster follows a full one is [`ClusterChoice`]. LKML: "swap: change block
+//! allocation algorithm for SSD" (2013), "THP swap: Delay splitting THP during swapping out" (2017), "mm: swap: mTHP swap allocator base
+//! on swap cluster order" (2024), "mm, swap: prefer nonfull over free clusters" (2025).
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -20,6 +21,17 @@ pub(super) const CLUSTER: u32 = PAGEBLOCK_PAGES.get() as u32;
 struct Cluster {
     bits: [u64; CLUSTER as usize / 64],
     used: u32,
+    /// A huge page has had all of it, since it was empty last.
+    was_whole: bool,
+}
+
+/// Rules by which single slots get their next cluster.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ClusterChoice {
+    /// Clusters that a huge page has had come after all others.
+    pub(super) by_order: bool,
+    /// Clusters in use in part come before empty ones.
+    pub(super) used_first: bool,
 }
 
 /// Slots that are not in use.
@@ -39,6 +51,10 @@ pub(super) struct FreeSlots {
     empty: BTreeSet<u32>,
     /// Clusters of which something is in use, not all, and that no slots are taken from.
     partial: BTreeSet<u32>,
+    /// Clusters like these that a huge page has had, where the choice tells them apart.
+    left_by_huge: BTreeSet<u32>,
+    /// Next cluster of single slots.
+    choice: ClusterChoice,
     /// The cluster that single slots are taken from; not full.
     current: Option<u32>,
 }
@@ -54,18 +70,18 @@ impl FreeSlots {
         self.used
     }
 
-    /// Adds `slots` behind those there are, in clusters as far as these are whole, or without.
+    /// Adds `slots` behind those there are, in clusters as far as these are whole, of which single slots get theirs by `clusters`, or
+    /// without.
     ///
     /// # Panics
     /// Beyond [`super::SWAP_MAX`].
-    pub(super) fn add(&mut self, slots: u64, in_clusters: bool) {
+    pub(super) fn add(&mut self, slots: u64, clusters: Option<ClusterChoice>) {
         let start = self.capacity as u32;
         self.capacity += slots;
         let end = u32::try_from(self.capacity).expect("slots can be numbered");
         let (first, last) = (start.div_ceil(CLUSTER), end / CLUSTER);
-        if !in_clusters || first >= last {
-            return self.fresh.push(start..end);
-        }
+        let Some(choice) = clusters.filter(|_| first < last) else { return self.fresh.push(start..end) };
+        self.choice = choice;
         self.clusters.resize_with(last as usize, || None);
         for cluster in first..last {
             self.clusters[cluster as usize] = Some(Box::default());
@@ -74,15 +90,23 @@ impl FreeSlots {
         self.fresh.extend([start..first * CLUSTER, last * CLUSTER..end]);
     }
 
-    /// Takes a slot; a cluster in use goes before an empty one, and both before what is in none.
+    /// Takes a slot; one of the current cluster goes before any other, and all clusters before what is in none.
     pub(super) fn take(&mut self) -> Option<u32> {
-        let cluster = self.current.or_else(|| self.empty.pop_first()).or_else(|| self.partial.pop_first());
-        let slot = match cluster {
+        let slot = match self.current.or_else(|| self.next_cluster()) {
             Some(cluster) => self.take_from(cluster),
             None => self.unused.pop().or_else(|| self.fresh.iter_mut().find_map(Iterator::next))?,
         };
         self.used += 1;
         Some(slot)
+    }
+
+    /// The next cluster that single slots are taken from.
+    fn next_cluster(&mut self) -> Option<u32> {
+        let (first, second) = match self.choice.used_first {
+            true => (&mut self.partial, &mut self.empty),
+            false => (&mut self.empty, &mut self.partial),
+        };
+        first.pop_first().or_else(|| second.pop_first()).or_else(|| self.left_by_huge.pop_first())
     }
 
     fn take_from(&mut self, number: u32) -> u32 {
@@ -99,7 +123,7 @@ impl FreeSlots {
     pub(super) fn take_cluster(&mut self) -> Option<u32> {
         let number = self.empty.pop_first()?;
         let cluster = self.clusters[number as usize].as_mut().expect("only clusters are empty");
-        **cluster = Cluster { bits: [u64::MAX; CLUSTER as usize / 64], used: CLUSTER };
+        **cluster = Cluster { bits: [u64::MAX; CLUSTER as usize / 64], used: CLUSTER, was_whole: true };
         self.used += u64::from(CLUSTER);
         Some(number * CLUSTER)
     }
@@ -113,12 +137,17 @@ impl FreeSlots {
         };
         cluster.bits[at as usize / 64] &= !(1 << (at % 64));
         cluster.used -= 1;
+        let partial = match self.choice.by_order && cluster.was_whole {
+            true => &mut self.left_by_huge,
+            false => &mut self.partial,
+        };
         if cluster.used == 0 {
-            self.partial.remove(&number);
+            cluster.was_whole = false;
+            partial.remove(&number);
             self.empty.insert(number);
             self.current = self.current.filter(|&current| current != number);
         } else if self.current != Some(number) {
-            self.partial.insert(number);
+            partial.insert(number);
         }
     }
 
@@ -142,10 +171,12 @@ impl FreeSlots {
 mod tests {
     use super::*;
 
+    const CLUSTERS: Option<ClusterChoice> = Some(ClusterChoice { by_order: false, used_first: false });
+
     #[test]
     fn single_slots_leave_other_clusters_whole() {
         let mut free = FreeSlots::default();
-        free.add(3 * 512 + 10, true);
+        free.add(3 * 512 + 10, CLUSTERS);
         assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
         assert_eq!([free.take_cluster(), free.take_cluster(), free.take_cluster()], [Some(512), Some(1024), None]);
         (2..512).for_each(|slot| assert_eq!(free.take(), Some(slot)));
@@ -161,7 +192,7 @@ mod tests {
     #[test]
     fn the_cluster_in_use_is_whole_again_when_its_last_slot_is_free() {
         let mut free = FreeSlots::default();
-        free.add(512, true);
+        free.add(512, CLUSTERS);
         assert_eq!(free.take(), Some(0));
         assert_eq!(free.take_cluster(), None);
         free.release(0);
@@ -171,8 +202,8 @@ mod tests {
     #[test]
     fn rotating_disks_and_ends_have_no_clusters() {
         let mut free = FreeSlots::default();
-        free.add(700, false);
-        free.add(900, true);
+        free.add(700, None);
+        free.add(900, CLUSTERS);
         assert_eq!((free.take_cluster(), free.take_cluster()), (Some(1024), None));
         assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
         free.release(0);
@@ -183,7 +214,7 @@ mod tests {
     #[test]
     fn clusters_that_are_full_in_part_are_used_once_no_other_is_empty() {
         let mut free = FreeSlots::default();
-        free.add(3 * 512, true);
+        free.add(3 * 512, CLUSTERS);
         (0..513).for_each(|slot| assert_eq!(free.take(), Some(slot)));
         [5, 7].into_iter().for_each(|slot| free.release(slot));
         (513..1536).for_each(|slot| assert_eq!(free.take(), Some(slot), "the one in use, then an empty one"));
@@ -193,7 +224,7 @@ mod tests {
     #[test]
     fn a_cluster_is_in_use_or_full_in_part_or_empty() {
         let mut free = FreeSlots::default();
-        free.add(2 * 512, true);
+        free.add(2 * 512, CLUSTERS);
         (0..2).for_each(|slot| assert_eq!(free.take(), Some(slot)));
         // Of the cluster in use: it is not full in part beside that.
         free.release(0);
@@ -205,9 +236,40 @@ mod tests {
     }
 
     #[test]
+    fn the_next_cluster_is_by_choice() {
+        let order = |choice| {
+            let mut free = FreeSlots::default();
+            free.add(4 * 512, Some(choice));
+            assert_eq!(free.take_cluster(), Some(0));
+            (512..1537).for_each(|slot| assert_eq!(free.take(), Some(slot)));
+            // Left in part: cluster 0 by a huge page, cluster 1 by single ones. Cluster 2 is full, cluster 3 is in use and then empty.
+            [7, 600, 1536].into_iter().for_each(|slot| free.release(slot));
+            [free.take(), free.take_cluster(), free.take()].map(|slot| slot.map(|slot| slot / 512))
+        };
+        let choice = |by_order, used_first| ClusterChoice { by_order, used_first };
+        assert_eq!(order(choice(false, false)), [Some(3), None, Some(3)]);
+        assert_eq!(order(choice(true, false)), [Some(3), None, Some(3)]);
+        assert_eq!(order(choice(false, true)), [Some(0), Some(3), Some(1)]);
+        assert_eq!(order(choice(true, true)), [Some(1), Some(3), Some(0)]);
+    }
+
+    #[test]
+    fn an_emptied_cluster_is_like_one_that_was_never_used() {
+        let mut free = FreeSlots::default();
+        free.add(2 * 512, Some(ClusterChoice { by_order: true, used_first: true }));
+        assert_eq!(free.take_cluster(), Some(0));
+        (0..512).for_each(|slot| free.release(slot));
+        assert_eq!((free.take(), free.take_cluster()), (Some(0), Some(512)));
+        free.release(700);
+        (1..512).for_each(|slot| assert_eq!(free.take(), Some(slot)));
+        free.release(3);
+        assert_eq!([free.take(), free.take(), free.take()], [Some(3), Some(700), None]);
+    }
+
+    #[test]
     fn a_cluster_with_one_slot_in_use_is_not_empty() {
         let mut free = FreeSlots::default();
-        free.add(512, true);
+        free.add(512, CLUSTERS);
         assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
         free.release(0);
         assert_eq!(free.take_cluster(), None);

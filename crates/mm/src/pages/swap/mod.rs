@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use cache::SwapCache;
-use free::{CLUSTER, FreeSlots};
+use free::{CLUSTER, ClusterChoice, FreeSlots};
 use order9_frames::Idx;
 use order9_units::{Pages, Pfn};
 use readahead::Window;
@@ -164,12 +164,14 @@ impl SwapArea {
     /// # Panics
     /// Beyond [`SWAP_MAX`] in all.
     pub fn swapon(&mut self, slots: Pages) {
-        self.free.add(slots.get(), false);
+        self.free.add(slots.get(), None);
     }
 
     /// Adds swap space on a disk without moving parts, where huge pages have room in one piece if the policy has it so.
     pub(crate) fn swapon_solid_state(&mut self, slots: Pages, phys: &PhysMem) {
-        self.free.add(slots.get(), phys.policy.thp.swap_whole);
+        let rules = &phys.policy.reclaim;
+        let choice = ClusterChoice { by_order: rules.swap_clusters_by_order, used_first: rules.swap_used_first };
+        self.free.add(slots.get(), phys.policy.thp.swap_whole.then_some(choice));
     }
 
     /// Adds swap space that is memory, as of zram.

@@ -103,6 +103,34 @@ fn discarded_slots_fault_afresh_and_huge() {
 }
 
 #[test]
+fn a_slot_of_base_pages_that_is_discarded_as_a_whole_faults_huge_from_6_14_on() {
+    for frees in [false, true] {
+        let mut policy = Policy::default();
+        policy.thp.free_empty_tables = frees;
+        let mut mm = boot(policy);
+        let space = program(&mut mm, 2 * HUGE);
+        let fill = |mm: &mut Mm| {
+            mm.madvise(space, at(0), pages(2 * HUGE), Madvise::NoHugePage, CPU).unwrap();
+            (0..2 * HUGE).for_each(|page| write(mm, space, page));
+            mm.madvise(space, at(0), pages(2 * HUGE), Madvise::HugePage, CPU).unwrap();
+        };
+        fill(&mut mm);
+        mm.madvise(space, at(0), pages(HUGE + 511), Madvise::DontNeed, CPU).unwrap();
+        checked(&mm);
+        assert_eq!(
+            mm.space(space).unwrap().page_tables(),
+            if frees { 1 } else { 2 },
+            "a page of the second slot is left"
+        );
+        // The call that empties a slot has to cover all of it.
+        mm.madvise(space, at(2 * HUGE - 1), pages(1), Madvise::DontNeed, CPU).unwrap();
+        [0, HUGE].into_iter().for_each(|page| write(&mut mm, space, page));
+        checked(&mm);
+        assert_eq!((is_huge(&mm, space, 0), is_huge(&mm, space, HUGE)), (frees, false));
+    }
+}
+
+#[test]
 fn protection_changes_in_the_huge_entry_and_a_write_gives_the_right_back() {
     let (mut mm, space) = three();
     let head = frame(&mm, space, 0);
