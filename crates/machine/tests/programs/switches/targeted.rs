@@ -33,24 +33,25 @@ pub(super) async fn twice_over_more_than_memory(sys: Thread) -> Result<(), Stop>
     sys.touch(area, Access::Read).await
 }
 
-/// Has huge pages swapped whole, brings some base pages of each back, and then swaps single pages.
+/// Has huge pages and single pages swapped, gives half of each slot back, swaps further single pages, and then huge pages.
 pub(super) async fn swapped_in_part(sys: Thread) -> Result<(), Stop> {
-    let huge = sys.mmap(Mapping::anon(mib(40))).await?;
-    sys.touch(huge, Access::Write).await?;
-    let other = sys.mmap(Mapping::anon(mib(44))).await?;
+    let first = sys.mmap(Mapping::anon(mib(40))).await?;
+    sys.madvise(first.part(mib(20), mib(20)), Advice::NoHugePage).await?;
+    sys.touch(first, Access::Write).await?;
+    let other = sys.mmap(Mapping::anon(mib(48))).await?;
     sys.touch(other, Access::Write).await?;
     sys.munmap(other).await?;
     for unit in 0..20 {
-        sys.touch(huge.part(mib(2 * unit), Bytes::new(1 << 16)), Access::Write).await?;
+        sys.madvise(first.part(mib(2 * unit), mib(1)), Advice::DontNeed).await?;
     }
+    let single = sys.mmap(Mapping::anon(mib(30))).await?;
+    sys.madvise(single, Advice::NoHugePage).await?;
+    sys.touch(single, Access::Write).await?;
     for _ in 0..2 {
-        let single = sys.mmap(Mapping::anon(mib(64))).await?;
-        sys.madvise(single, Advice::NoHugePage).await?;
-        sys.touch(single, Access::Write).await?;
-        sys.touch(single, Access::Read).await?;
-        sys.munmap(single).await?;
+        let huge = sys.mmap(Mapping::anon(mib(44))).await?;
+        sys.touch(huge, Access::Write).await?;
     }
-    sys.touch(huge, Access::Read).await
+    Ok(())
 }
 
 /// Gives memory back in base pages, a slot at a time, and uses it again as huge pages.

@@ -71,7 +71,7 @@ pub(super) const WORLDS: [(&str, World); 48] = [
         machine.run_program("compressed memory", targeted::twice_over_more_than_memory, |_| ()).into()
     }),
     ("swapped-in-part", |policy| {
-        let swap = Pages::new(20_480);
+        let swap = Pages::new(19_968);
         let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(swap), swap }];
         let options = Options { disks, ..Options::new(1) };
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], options, &[("thp/enabled", "always")]);
