@@ -38,6 +38,8 @@ pub struct ReclaimPolicy {
     pub unreclaimable: Unreclaimable,
     /// Dropping slab on request gives up sooner with every round: what counts as few objects freed doubles. 5.16+.
     pub drop_slab_doubles: bool,
+    /// A pass that has reclaimed enough ends in the round after its budgets were cut; else it uses up what is left of them. 6.1+.
+    pub stops_at_goal: bool,
     /// Among which pages those wait of which `madvise` says `MADV_FREE`.
     pub lazy_free: LazyFree,
     /// Nodes that are reclaimed before others are used, where `vm.zone_reclaim_mode` says that any are.
@@ -196,6 +198,7 @@ impl Default for ReclaimPolicy {
             kswapd_balances: BalancedZones::Any,
             unreclaimable: Unreclaimable::KswapdFailures,
             drop_slab_doubles: false,
+            stops_at_goal: false,
             lazy_free: LazyFree::FileLists,
             node_reach: NodeReach::Within,
             swap_in_alone: true,

@@ -7,6 +7,7 @@
 
 mod age;
 mod balance;
+mod budgets;
 mod chunk;
 pub(crate) mod control;
 pub(crate) mod decide;

@@ -9,13 +9,11 @@ use crate::lru_list::{LruList, LruType};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::reclaim::balance::BalanceView;
+use crate::reclaim::budgets::Budgets;
 use crate::reclaim::control::{DEF_PRIORITY, Reclaim, ReclaimControl};
 use crate::reclaim::decide::too_many_isolated;
 use crate::reclaimer::{CHUNK, PassStats, Reclaimer};
 use crate::trace::Event;
-
-/// The lists of a pass, in its order.
-const LISTS: [LruList; 4] = [LruList::InactiveAnon, LruList::ActiveAnon, LruList::InactiveFile, LruList::ActiveFile];
 
 /// A pass under way.
 #[derive(Clone, Debug)]
@@ -24,13 +22,8 @@ pub(super) struct Pass {
     pub(super) zone: ZoneId,
     pub(super) set: usize,
     view: BalanceView,
-    targets: [u64; LISTS.len()],
-    left: [u64; LISTS.len()],
-    /// The next list.
-    at: usize,
+    budgets: Budgets,
     reclaimed_before: u64,
-    /// Budgets were cut already, or must not be.
-    cut: bool,
     /// List and number of pages to scan next, once the caller has waited.
     waiting: Option<(LruList, u64)>,
 }
@@ -71,14 +64,15 @@ impl UsedPages {
     pub(crate) fn begin_pass(&mut self, run: &mut ReclaimControl, zone: ZoneId, phys: &PhysMem) {
         let set = phys.lru_set(zone);
         let view = self.balance_view(run, zone, set, phys);
-        let targets = view.targets(&phys.policy.reclaim);
-        let cut = run.by != Reclaimer::Kswapd && run.priority == DEF_PRIORITY;
+        let rules = &phys.policy.reclaim;
+        let goes_on = run.by != Reclaimer::Kswapd && run.priority == DEF_PRIORITY;
+        let budgets = Budgets::new(view.targets(rules), goes_on, rules.stops_at_goal);
         let reclaimed_before = run.nr_reclaimed;
         if !run.sets.contains(&set) {
             run.sets.push(set);
         }
         run.stats = PassStats::default();
-        run.pass = Some(Pass { zone, set, view, targets, left: targets, at: 0, reclaimed_before, cut, waiting: None });
+        run.pass = Some(Pass { zone, set, view, budgets, reclaimed_before, waiting: None });
     }
 
     /// Puts pages back that a run still holds as it ends, and lets its sets of lists settle.
@@ -115,7 +109,7 @@ impl UsedPages {
         let (reclaimed, goal) = (run.nr_reclaimed - pass.reclaimed_before, run.nr_to_reclaim);
         pass.view.sizes = self.lru.lru_sizes(pass.set, phys);
         let mut waited = pass.waiting.is_some();
-        while let Some((list, pages)) = pass.waiting.take().or_else(|| pass.next_chunk(reclaimed, goal)) {
+        while let Some((list, pages)) = pass.waiting.take().or_else(|| pass.budgets.next_chunk(reclaimed, goal)) {
             let of = LruType::of(list);
             let inactive = list == of.inactive();
             if inactive && self.is_throttled(run, &pass, of, phys) {
@@ -163,48 +157,5 @@ impl PhysMem {
             of,
         });
         pass.view.inactive_is_low(of, &self.policy.reclaim)
-    }
-}
-
-impl Pass {
-    /// The list to look at next and how many pages of it; `None` when the pass is through.
-    fn next_chunk(&mut self, reclaimed: u64, goal: u64) -> Option<(LruList, u64)> {
-        loop {
-            if self.at == LISTS.len() {
-                self.at = 0;
-                if reclaimed >= goal && !self.cut && !self.cut_budgets() {
-                    return None;
-                }
-            }
-            // What is left for active anonymous pages alone does not keep a pass going.
-            if self.at == 0 && [0, 2, 3].into_iter().all(|list| self.left[list] == 0) {
-                return None;
-            }
-            let at = self.at;
-            self.at += 1;
-            let pages = self.left[at].min(CHUNK);
-            if pages > 0 {
-                self.left[at] -= pages;
-                return Some((LISTS[at], pages));
-            }
-        }
-    }
-
-    /// Enough is reclaimed: the type with less left is done, and the other goes on only until it has come as far. Says
-    /// whether anything is left.
-    fn cut_budgets(&mut self) -> bool {
-        let [anon, file] = [self.left[0] + self.left[1], self.left[2] + self.left[3]];
-        if anon == 0 || file == 0 {
-            return false;
-        }
-        let (ended, going, left) = if file > anon { (0, 2, anon) } else { (2, 0, file) };
-        let percent_left = left * 100 / (self.targets[ended] + self.targets[ended + 1] + 1);
-        self.left[ended..ended + 2].fill(0);
-        for list in going..going + 2 {
-            let done = self.targets[list] - self.left[list];
-            self.left[list] = (self.targets[list] * (100 - percent_left) / 100).saturating_sub(done);
-        }
-        self.cut = true;
-        true
     }
 }

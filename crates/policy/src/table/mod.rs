@@ -158,7 +158,7 @@ mod tests {
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
                 slab_under_boost, inode_cache, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
-                drop_slab_doubles, lazy_free, node_reach, swap_in_alone, node_file, swap_clusters_by_order, swap_used_first, partial_first
+                drop_slab_doubles, stops_at_goal, lazy_free, node_reach, swap_in_alone, node_file, swap_clusters_by_order, swap_used_first, partial_first
             },
             slow_path: SlowPathPolicy {
                 first_compaction, early_fail, retry, withdrawn, retry_waits_for_writeback, stall_counts,

@@ -143,6 +143,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "slab is dropped until a round frees no more than 10 objects", "up to 5.15",
         on: "slab is dropped until a round frees few objects, at first 10, and twice as many with every round", "5.16+"
     ),
+    flag!(
+        reclaim.stops_at_goal,
+        "Whether a pass ends once enough is reclaimed",
+        off: "a pass over anonymous pages and files goes on until both were scanned in proportion, however much it has reclaimed", "up to 6.0",
+        on: "a pass ends once enough is reclaimed, unless it is the first one of direct reclaim", "6.1+"
+    ),
     choice!(
         reclaim.lazy_free,
         "List on which pages under MADV_FREE wait",
