@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use order9_snapshot::Snapshot;
 use order9_snapshot::owners::{Held, Holdings, OwnerId, User};
-use order9_snapshot::{NodeInfo, Snapshot};
 use order9_units::{Bytes, NodeId, PAGEBLOCK_PAGES, Pages};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,34 +88,31 @@ impl Placement {
 }
 
 impl GroupMove {
-    /// Moves of the control groups that have most memory to move, each to the node with most free memory that has room for it. The
+    /// Moves of the control groups that have most memory to move, to the node with most free memory, where it has room for them. The
     /// root of control groups has no files for this.
     pub(super) fn all(snapshot: &Snapshot, held: &Holdings) -> Vec<Self> {
-        let mut nodes: Vec<(Pages, &NodeInfo)> =
-            snapshot.nodes.iter().map(|node| (room(snapshot, node.id), node)).collect();
-        nodes.retain(|(_, node)| !node.cpus.is_empty());
-        nodes.sort_by_key(|&(room, node)| (Reverse(room), node.id));
-        let mut groups: BTreeMap<&str, Vec<&Held<User>>> = BTreeMap::new();
+        let with_cpus = snapshot.nodes.iter().filter(|node| !node.cpus.is_empty());
+        let Some((room, node)) = with_cpus.map(|node| (room(snapshot, node.id), node)).max_by_key(|(room, _)| *room)
+        else {
+            return Vec::new();
+        };
+        let mut groups: BTreeMap<&str, (Vec<OwnerId>, Pages)> = BTreeMap::new();
         for (held, process) in held.users.iter().filter_map(|held| Some((held, held.owner.process()?))) {
-            groups.entry(&process.cgroup).or_default().push(held);
+            let elsewhere = held.nodes.iter().filter(|&(&id, _)| id != node.id);
+            let (processes, to_move) = groups.entry(&process.cgroup).or_default();
+            processes.push(held.id);
+            *to_move += elsewhere.map(|(_, &pages)| pages).sum::<Pages>();
         }
         groups.remove(ROOT);
-        let of_group = |(cgroup, processes): (&str, Vec<&Held<User>>)| {
-            let to_move = |to: NodeId| {
-                let elsewhere = processes.iter().flat_map(|held| &held.nodes).filter(|&(&node, _)| node != to);
-                elsewhere.map(|(_, &pages)| pages).sum::<Pages>()
-            };
-            let fits = |&&(room, node): &&(Pages, &NodeInfo)| (MOVE_MIN..=room).contains(&to_move(node.id));
-            let &(_, node) = nodes.iter().find(fits)?;
-            Some(Self {
-                processes: processes.iter().map(|held| held.id).collect(),
-                cgroup: cgroup.to_owned(),
-                node: node.id,
-                cpus: node.cpus.clone(),
-                size: to_move(node.id).bytes(),
-            })
+        groups.retain(|_, (_, to_move)| (MOVE_MIN..=room).contains(to_move));
+        let of_group = |(cgroup, (processes, to_move)): (&str, (Vec<OwnerId>, Pages))| Self {
+            processes,
+            cgroup: cgroup.to_owned(),
+            node: node.id,
+            cpus: node.cpus.clone(),
+            size: to_move.bytes(),
         };
-        let mut moves: Vec<Self> = groups.into_iter().filter_map(of_group).collect();
+        let mut moves: Vec<Self> = groups.into_iter().map(of_group).collect();
         moves.sort_by_key(|group| Reverse(group.size));
         moves.truncate(GROUPS);
         moves
@@ -182,8 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn groups_move_where_they_fit() {
-        let (snapshot, _) = synth(&SynthSpec { nodes: 2, fill: 0.5, ..SynthSpec::default() }).expect("a synthetic map");
+    fn groups_move_where_most_is_free_and_they_fit() {
+        let (mut snapshot, _) =
+            synth(&SynthSpec { nodes: 2, fill: 0.5, ..SynthSpec::default() }).expect("a synthetic map");
+        for zone in &mut snapshot.zones {
+            zone.free = Pages::new(if zone.node == NodeId(1) { 50_000 } else { 9_000 });
+        }
         let held = |cgroup: &str, id, nodes: &[(u16, u64)]| {
             let nodes: BTreeMap<_, _> = nodes.iter().map(|&(node, pages)| (NodeId(node), Pages::new(pages))).collect();
             let owner = User::Process(Process { cgroup: cgroup.to_owned(), ..Process::default() });
@@ -193,14 +194,15 @@ mod tests {
             held("/", 0, &[(0, 9_000)]),
             held("/both", 1, &[(0, 5_000), (1, 5_000)]),
             held("/small", 2, &[(0, 9)]),
-            held("/both", 3, &[(1, 100)]),
-            held("/large", 4, &[(0, 1 << 40), (1, 1 << 40)]),
-            held("/one", 5, &[(0, 6_000)]),
+            held("/both", 3, &[(0, 300), (1, 100)]),
+            held("/large", 4, &[(0, 1 << 40)]),
+            held("/there", 5, &[(1, 6_000)]),
+            held("/one", 6, &[(0, 6_000)]),
         ];
         let moves = GroupMove::all(&snapshot, &Holdings { users, ..Holdings::default() });
-        let of = |group: &GroupMove| (group.cgroup.clone(), group.processes.clone(), group.size);
-        let [one, both] = moves.as_slice() else { panic!("the root, the small and the large group stay: {moves:?}") };
-        assert_eq!((of(one), one.node), (("/one".to_owned(), vec![5], Pages::new(6_000).bytes()), NodeId(1)));
-        assert_eq!((both.cgroup.as_str(), both.processes.as_slice()), ("/both", [1, 3].as_slice()));
+        let of = |group: &GroupMove| (group.cgroup.clone(), group.processes.clone(), group.size, group.node);
+        let expected = [("/one", vec![6], 6_000), ("/both", vec![1, 3], 5_300)];
+        let expected = expected.map(|(path, ids, pages)| (path.to_owned(), ids, Pages::new(pages).bytes(), NodeId(1)));
+        assert_eq!(moves.iter().map(of).collect::<Vec<_>>(), expected);
     }
 }
