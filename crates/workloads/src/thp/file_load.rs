@@ -83,6 +83,9 @@ impl FileLoad {
 async fn read_files<S: Sys>(sys: &S, worker: usize, files: &Files, over: &Flag) -> Result<(), Stop> {
     let mut dice = Dice::new(sys.seed(&format!("fio {worker}")));
     let files = files.ids();
+    if files.is_empty() {
+        return Ok(()); // A share of so little memory is smaller than a file.
+    }
     while !over.is_up() {
         let file = files[dice.below(files.len() as u64) as usize];
         for _ in 0..READS {
