@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use order9_snapshot::Snapshot;
-use order9_snapshot::owners::{Held, Holdings, OwnerId, User};
+use order9_snapshot::owners::{Holdings, OwnerId};
 use order9_units::{Bytes, NodeId, PAGEBLOCK_PAGES, Pages};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -158,7 +158,7 @@ fn room(snapshot: &Snapshot, node: NodeId) -> Pages {
 
 #[cfg(test)]
 mod tests {
-    use order9_snapshot::owners::Process;
+    use order9_snapshot::owners::{Held, Process, User};
     use order9_snapshot::synth::{SynthSpec, synth};
 
     use super::*;
