@@ -29,6 +29,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use cost::{Case, Costs};
+pub use place::{GroupMove, Placement};
 pub use remedy::{Drop, Remedy, Target};
 pub use restart::{Holder, Restart};
 

@@ -100,7 +100,8 @@ fn a_database_after_a_backup_ran_wants_page_cache_dropped() {
         return;
     }
     let host = Host::aged("advise-database.toml", "", "warm");
-    let advice = host.advice("--want 512M");
+    // Three runs of the program as the host is differ by more than the remedy saves.
+    let advice = host.advice("--want 512M --seeds 8");
     let best = best(&advice);
     assert!(best["remedy"]["name"].as_str().unwrap().contains("drop_caches="), "{best:#}");
     assert!(

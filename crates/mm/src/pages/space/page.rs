@@ -6,7 +6,7 @@ use order9_frames::{Flag, Idx};
 use order9_units::{Order, Pfn};
 
 use super::pte::{Pte, PteFlag, PteKind};
-use super::{Mapping, Owner, Rss, SpaceId};
+use super::{Mapping, Owner, Rss, Space, SpaceId};
 use crate::addr::{Vpn, VpnRange};
 use crate::page_cache::FileId;
 use crate::page_cache::PageCache;
@@ -247,27 +247,36 @@ impl UsedPages {
 
     /// Frees the page tables of slots that meet `range` and have no mapping left.
     pub(super) fn free_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
-        let mut rest = range;
-        while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
-            let space = self.spaces.living(id);
-            if space.vmas.first_within(slot).is_none() {
-                let idx = space.table.remove(slot.start).expect("the slot has a table");
-                self.free_page_table(id, idx, cpu, phys);
-            }
-        }
+        self.free_tables_if(id, range, |space, slot| space.vmas.first_within(slot).is_none(), cpu, phys);
     }
 
     /// Frees the page tables of slots that lie in `range` as a whole and of which no entry is set.
     pub(super) fn free_empty_tables(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
-        let mut rest = range;
+        let is_empty = |space: &Space, slot: VpnRange| {
+            slot.intersect(range) == slot && space.table.table(slot.start).is_some_and(|table| table.used == 0)
+        };
+        phys.work.ptes_cleared += self.free_tables_if(id, range, is_empty, cpu, phys);
+    }
+
+    /// Frees the page tables of slots that meet `range` and of which `is_gone` holds; says how many.
+    fn free_tables_if(
+        &mut self,
+        id: SpaceId,
+        range: VpnRange,
+        is_gone: impl Fn(&Space, VpnRange) -> bool,
+        cpu: usize,
+        phys: &mut PhysMem,
+    ) -> u64 {
+        let (mut rest, mut freed) = (range, 0);
         while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
-            let table = &mut self.spaces.living(id).table;
-            if slot.intersect(range) == slot && table.table(slot.start).is_some_and(|table| table.used == 0) {
-                let idx = table.remove(slot.start).expect("the slot has a table");
+            let space = self.spaces.living(id);
+            if is_gone(space, slot) {
+                let idx = space.table.remove(slot.start).expect("the slot has a table");
                 self.free_page_table(id, idx, cpu, phys);
-                phys.work.ptes_cleared += 1;
+                freed += 1;
             }
         }
+        freed
     }
 
     /// Maps a page of a file, by a mapping that is `locked` or not; returns the entry.

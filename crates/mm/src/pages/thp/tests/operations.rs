@@ -109,12 +109,9 @@ fn a_slot_of_base_pages_that_is_discarded_as_a_whole_faults_huge_from_6_14_on() 
         policy.thp.free_empty_tables = frees;
         let mut mm = boot(policy);
         let space = program(&mut mm, 2 * HUGE);
-        let fill = |mm: &mut Mm| {
-            mm.madvise(space, at(0), pages(2 * HUGE), Madvise::NoHugePage, CPU).unwrap();
-            (0..2 * HUGE).for_each(|page| write(mm, space, page));
-            mm.madvise(space, at(0), pages(2 * HUGE), Madvise::HugePage, CPU).unwrap();
-        };
-        fill(&mut mm);
+        mm.madvise(space, at(0), pages(2 * HUGE), Madvise::NoHugePage, CPU).unwrap();
+        (0..2 * HUGE).for_each(|page| write(&mut mm, space, page));
+        mm.madvise(space, at(0), pages(2 * HUGE), Madvise::HugePage, CPU).unwrap();
         mm.madvise(space, at(0), pages(HUGE + 511), Madvise::DontNeed, CPU).unwrap();
         checked(&mm);
         assert_eq!(
