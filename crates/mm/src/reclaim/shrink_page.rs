@@ -14,7 +14,6 @@ use crate::phys::PhysMem;
 use crate::reclaim::Reclaim;
 use crate::reclaimer::Reclaimer;
 use crate::space::Owner;
-use crate::thp::subpages;
 use crate::trace::Event;
 
 impl Reclaim {
@@ -190,10 +189,11 @@ impl UsedPages {
         if !may_swap && of == LruType::Anon {
             return Outcome::Keep;
         }
+        let parts = phys.parts(head);
         if phys.frames.word(head).has(Flag::Pinned) || self.split_isolated(head, tally.cpu, phys).is_err() {
             return Outcome::Activate;
         }
-        tally.parts.extend(subpages(head));
+        tally.parts.extend(parts);
         Outcome::Split
     }
 

@@ -265,7 +265,7 @@ impl UsedPages {
     #[inline]
     pub(crate) fn mlock_page(&mut self, idx: Idx, phys: &mut PhysMem) {
         if phys.frames.word(idx).is_compound() {
-            return self.mlock_huge(crate::thp::head_of(idx), phys);
+            return self.mlock_huge(phys.head_of(idx), phys);
         }
         if !phys.frames.word(idx).has(PageFlag::Unevictable) {
             self.lru.move_lru(idx, LruList::Unevictable, phys);
@@ -275,6 +275,7 @@ impl UsedPages {
     /// A mapping shows the page no longer or is no longer locked: unless another locked one does, reclaim may have the page.
     #[inline]
     pub(crate) fn munlock_page(&mut self, idx: Idx, phys: &mut PhysMem) {
+        let idx = phys.page_of(idx);
         let word = phys.frames.word(idx);
         if word.has(PageFlag::Unevictable) && !self.is_mlocked(idx, phys) {
             self.lru.move_lru(idx, word.lru_type().inactive(), phys);
@@ -284,7 +285,7 @@ impl UsedPages {
     /// Whether a locked mapping shows the page.
     pub(crate) fn is_mlocked(&self, idx: Idx, phys: &PhysMem) -> bool {
         if phys.frames.word(idx).is_compound() {
-            return self.is_huge_mlocked(crate::thp::head_of(idx));
+            return self.is_huge_mlocked(phys.head_of(idx), phys);
         }
         self.mappings_of(idx, phys).iter().any(|at| {
             let vma = self.spaces.get(at.space).ok().and_then(|space| space.vmas.find(at.vpn));

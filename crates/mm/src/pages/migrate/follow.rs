@@ -63,7 +63,7 @@ impl UsedPages {
 
     /// Moves the huge page that starts at `head` to `node`; says whether it did.
     pub(crate) fn follow_huge(&mut self, head: Idx, node: NodeId, cpu: usize, now: Nanos, phys: &mut PhysMem) -> bool {
-        let alone = self.subpage_mapcount(head) == 1 && self.huge.is_huge_exclusive(head);
+        let alone = self.subpage_mapcount(head, phys) == 1 && self.huge.is_huge_exclusive(head);
         if !alone || !self.balancing.node_takes(node, Order::PAGEBLOCK, now, phys) || !self.isolate_huge(head, phys) {
             return false;
         }

@@ -6,7 +6,7 @@
 //! mbind(2); Linux' Documentation/admin-guide/mm/memory-hotplug.rst.
 
 use order9_frames::{Flag, FrameState, Idx};
-use order9_units::{NodeId, PAGEBLOCK_PAGES, Pfn, PfnRange};
+use order9_units::{NodeId, Order, Pfn, PfnRange};
 
 use crate::mempolicy::NodeChoice;
 use crate::pages::UsedPages;
@@ -54,11 +54,13 @@ impl PhysMem {
         idx
     }
 
-    /// Counts a huge page that moved whole, or did not.
-    fn count_huge_migration(&mut self, moved: bool, reason: MigrateReason) {
-        let (succeeded, failed) = if moved { (PAGEBLOCK_PAGES.get(), 0) } else { (0, PAGEBLOCK_PAGES.get()) };
-        self.counters.thp_migration_success += u64::from(moved);
-        self.counters.thp_migration_fail += u64::from(!moved);
+    /// Counts a huge page that moved whole, or did not. Counters of transparent huge pages are of those of 2 MiB.
+    fn count_huge_migration(&mut self, order: Order, moved: bool, reason: MigrateReason) {
+        let pages = order.pages().get();
+        let (succeeded, failed) = if moved { (pages, 0) } else { (0, pages) };
+        let is_thp = order == Order::PAGEBLOCK;
+        self.counters.thp_migration_success += u64::from(is_thp && moved);
+        self.counters.thp_migration_fail += u64::from(is_thp && !moved);
         self.counters.pgmigrate_success += succeeded;
         self.counters.pgmigrate_fail += failed;
         self.trace(|| Event::MigratePages { succeeded, failed, mode: MigrateMode::Sync, reason });
@@ -99,6 +101,7 @@ impl UsedPages {
         phys: &mut PhysMem,
     ) -> HugeMove {
         let source = phys.frames.at(head);
+        let order = phys.frames.word(source).order();
         let wanted = self.rmap.owner(source) == Owner::Huge;
         let done = match target {
             Some(target) if wanted => self.migrate_huge(source, target, cpu, phys).inspect_err(|_| {
@@ -113,16 +116,16 @@ impl UsedPages {
             None => Err(Errno::Enomem),
         };
         if wanted && done.is_ok() {
-            phys.count_huge_migration(true, reason);
+            phys.count_huge_migration(order, true, reason);
             return HugeMove::Moved;
         }
         self.putback_movable(source, cpu, phys);
         let Err(errno) = done else { return HugeMove::Moved };
         if errno == Errno::Enomem && self.split_huge_page(head, cpu, phys).is_ok() {
-            phys.counters.thp_migration_split += 1;
+            phys.counters.thp_migration_split += u64::from(order == Order::PAGEBLOCK);
             return HugeMove::Split;
         }
-        phys.count_huge_migration(false, reason);
+        phys.count_huge_migration(order, false, reason);
         HugeMove::Failed(errno)
     }
 }

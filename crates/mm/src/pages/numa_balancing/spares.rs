@@ -46,7 +46,7 @@ impl UsedPages {
 
     fn mapcount_for_scans(&self, idx: Idx, owner: Owner, phys: &PhysMem) -> u32 {
         match self.rmap.huge_head(idx, phys) {
-            Some(_) => self.subpage_mapcount(idx),
+            Some(_) => self.subpage_mapcount(idx, phys),
             None => self.cache.mapcount_of(owner),
         }
     }

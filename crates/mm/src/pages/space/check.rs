@@ -167,7 +167,7 @@ impl UsedPages {
                 // A fork that waits has shared some parts of a huge page, and others not yet.
                 let part =
                     self.rmap.huge_head(idx, phys).is_some_and(|head| !phys.frames.word(head).has(PageFlag::SwapCache));
-                let exclusive = self.is_exclusive(idx, false, phys) || part && self.subpage_mapcount(idx) == 1;
+                let exclusive = self.is_exclusive(idx, false, phys) || part && self.subpage_mapcount(idx, phys) == 1;
                 require(!writable || exclusive, "a page that several map is read-only", || {
                     format!("{at:?} may write {pfn:?}: {owner:?}")
                 })?;

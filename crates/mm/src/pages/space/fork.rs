@@ -173,7 +173,7 @@ impl UsedPages {
                 self.map_file_page(child.space, idx, false, phys);
             } else {
                 match self.rmap.huge_head(idx, phys) {
-                    Some(_) => self.map_subpage(child, idx),
+                    Some(_) => self.map_subpage(child, idx, phys),
                     None => self.rmap.share(idx, child),
                 }
                 self.spaces.living(child.space).rss.anon_pages += 1;

@@ -218,7 +218,7 @@ impl UsedPages {
         if let Some(idx) = pte.idx() {
             zapped.parts += u64::from(phys.frames.word(idx).is_compound());
             zapped.rss += self.unmap_page(at, idx, cpu, phys);
-            if phys.frames.word(idx).has(PageFlag::Unevictable) {
+            if phys.frames.word(phys.page_of(idx)).has(PageFlag::Unevictable) {
                 zapped.locked.push(idx); // Whether it stays so is a matter of all its mappings.
             }
         }

@@ -14,6 +14,7 @@ use super::table::SLOT_PAGES;
 use crate::addr::Vpn;
 use crate::page_cache::FileId;
 use crate::slab::CacheId;
+use crate::thp::SMALLEST;
 
 /// One page of one space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +84,8 @@ const TABLE: u64 = 1 << 61;
 pub(crate) const FILES: u32 = 1 << (63 - PLACE_BITS);
 /// Spaces that a frame can name.
 pub(crate) const SPACES: u32 = 1 << (61 - PLACE_BITS);
+/// Base pages of the smallest huge page.
+const LEAST: usize = SMALLEST.pages().get() as usize;
 /// Bits that tell other owners apart; what they name follows.
 const KIND_BITS: u32 = 4;
 /// First bit of a shared page's number of mappings, or of the cache of a slab.
@@ -151,7 +154,8 @@ const END: u32 = u32::MAX;
 /// Owners of all frames, and the chains of shared pages.
 #[derive(Clone, Default)]
 pub(crate) struct Rmap {
-    /// Of all frames, then the mappings of the first base page of every huge page, by pageblock.
+    /// Of all frames; then the mappings of the first base page of every huge page that starts at a pageblock, by pageblock;
+    /// then, once there are any, those of huge pages that start elsewhere, by [`LEAST`] frames.
     owners: Vec<u64>,
     frames: u32,
     links: Vec<Link>,
@@ -176,11 +180,24 @@ impl Rmap {
         }
     }
 
+    /// Makes room for huge pages of less than 2 MiB: done when the first appears.
+    pub(crate) fn make_room_for_small(&mut self) {
+        let frames = self.frames as usize;
+        self.owners.resize(frames + frames / SLOT_PAGES + frames / LEAST, Owner::Nobody.packed());
+    }
+
     /// Entry that keeps the mappings of a base page of a huge page: that of its frame, but for the first one, whose frame says
     /// what the huge page is.
     #[inline]
-    pub(crate) const fn of_subpage(&self, idx: Idx) -> Idx {
-        if idx.at().is_multiple_of(SLOT_PAGES) { Idx(self.frames + idx.block() as u32) } else { idx }
+    pub(crate) fn of_subpage(&self, idx: Idx) -> Idx {
+        if idx.at().is_multiple_of(SLOT_PAGES) {
+            return Idx(self.frames + idx.block() as u32);
+        }
+        if !idx.at().is_multiple_of(LEAST) || self.owner(idx) != Owner::Huge {
+            return idx;
+        }
+        let by_block = self.frames + self.frames / SLOT_PAGES as u32;
+        Idx(by_block + idx.0 / LEAST as u32)
     }
 
     /// Entries that map a base page of a huge page by itself.

@@ -92,7 +92,7 @@ impl UsedPages {
     #[must_use]
     pub fn mapcount(&self, pfn: Pfn, phys: &PhysMem) -> u32 {
         if let Some(idx) = phys.frames.idx(pfn).filter(|&idx| self.rmap.huge_head(idx, phys).is_some()) {
-            return self.subpage_mapcount(idx);
+            return self.subpage_mapcount(idx, phys);
         }
         let Some(idx) = phys.frames.idx(pfn) else { return 0 };
         self.cache.mapcount_of(self.rmap.owner(idx)) + self.file_pmds(idx, phys)
@@ -107,7 +107,7 @@ impl UsedPages {
 
     pub(crate) fn mappings_of(&self, idx: Idx, phys: &PhysMem) -> Mappings {
         if self.rmap.huge_head(idx, phys).is_some() {
-            return Mappings::Several(self.subpage_mappings(idx));
+            return Mappings::Several(self.subpage_mappings(idx, phys));
         }
         match self.rmap.owner(idx) {
             Owner::Anon(mapping) => Mappings::One(mapping),

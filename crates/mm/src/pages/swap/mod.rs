@@ -381,7 +381,7 @@ impl UsedPages {
         let entries = self.swap.cached.get(idx).map_or(0, |slot| self.swap.slots[slot.0 as usize].entries);
         if let Some(head) = self.rmap.huge_head(idx, phys) {
             return match phys.frames.word(head).has(PageFlag::SwapCache) {
-                true => self.subpage_mapcount(idx) == u32::from(!entry) && entries == u32::from(entry),
+                true => self.subpage_mapcount(idx, phys) == u32::from(!entry) && entries == u32::from(entry),
                 false => self.huge.is_huge_exclusive(head),
             };
         }
@@ -407,7 +407,7 @@ impl UsedPages {
         let writable = access == Access::Write;
         debug_assert!(!writable || self.is_exclusive(idx, true, phys), "{at:?} would write what others have, too");
         match self.rmap.owner(idx) {
-            _ if self.rmap.huge_head(idx, phys).is_some() => self.map_subpage(at, idx),
+            _ if self.rmap.huge_head(idx, phys).is_some() => self.map_subpage(at, idx, phys),
             Owner::SwapCache => {
                 self.rmap.set(idx, Owner::Anon(at));
                 self.levels.anon += 1;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Idx, Verdict, Violation, require};
 use order9_units::Order;
 
-use super::{HugePage, NR, subpages};
+use super::{HugePage, NR, SMALLEST, subpages};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -51,7 +51,7 @@ impl UsedPages {
             self.rmap.check_spare(id, space.spare_table)?;
             seen.zero_users += u64::from(space.holds_huge_zero);
         }
-        for head in (0..self.huge.pages.len() as u32).map(|block| Idx(block * NR)) {
+        for head in self.huge.heads() {
             if self.rmap.owner(head) == Owner::Huge {
                 self.check_huge_page(head, &mut seen, phys)?;
             } else if self.rmap.file_huge_head(head, phys).is_some() {
@@ -108,7 +108,7 @@ impl UsedPages {
             let sound = !writable && holds && self.huge.zero.is_some();
             return require(sound, "the huge page of zeros is there, held and read-only", || format!("{at:?}"));
         };
-        let whole = self.rmap.owner(head) == Owner::Huge && head.0.is_multiple_of(NR);
+        let whole = self.rmap.owner(head) == Owner::Huge && phys.frames.word(head).order() == Order::PAGEBLOCK;
         require(whole, "a huge entry names the first frame of a huge page", || {
             format!("{at:?} maps {:?}: {:?}", phys.frames.pfn(head), self.rmap.owner(head))
         })?;
@@ -123,6 +123,8 @@ impl UsedPages {
         let Owner::File { file, index: base } = self.rmap.owner(head) else { unreachable!("it is of a file") };
         let pfn = phys.frames.pfn(head);
         phys.check_huge_frames(head)?;
+        let order = phys.frames.word(head).order();
+        require(order == Order::PAGEBLOCK, "huge pages of files have 2 MiB", || format!("{pfn:?}: {order:?}"))?;
         let places = (base..).zip(subpages(head));
         let in_order = base % u64::from(NR) == 0
             && places.clone().all(|(index, idx)| self.rmap.owner(idx) == Owner::File { file, index });
@@ -145,7 +147,7 @@ impl UsedPages {
         phys.check_huge_frames(head)?;
         let named = &page.pmds;
         self.huge.check_named(head, seen, phys)?;
-        let ptes = self.huge.check_mappings(head, subpages(head).map(|idx| self.rmap.subpage_mappings(idx)), phys)?;
+        let ptes = self.huge.check_mappings(head, phys.parts(head).map(|idx| self.rmap.subpage_mappings(idx)), phys)?;
         let in_swap = phys.frames.word(head).has(PageFlag::SwapCache);
         require(!named.is_empty() || ptes > 0 || in_swap, "a huge page that nobody maps is freed", || {
             format!("{pfn:?}")
@@ -153,14 +155,14 @@ impl UsedPages {
         require(named.is_empty() || !in_swap, "no huge entry maps a page in the swap cache", || format!("{pfn:?}"))?;
         seen.thps += u64::from(!named.is_empty());
         self.huge.check_queued(head, page, seen, phys)?;
-        self.check_huge_tags(head, page)
+        self.check_huge_tags(head, page, phys)
     }
 
     /// A page that one space alone maps, and that it never wrote to, reads zeros.
-    fn check_huge_tags(&self, head: Idx, page: &HugePage) -> Verdict {
+    fn check_huge_tags(&self, head: Idx, page: &HugePage, phys: &PhysMem) -> Verdict {
         let Some(tags) = &self.tags else { return Ok(()) };
         if let Some(filled) = &self.huge.filled {
-            let lost = subpages(head).find(|&idx| !filled.get(idx) && tags.frame(idx) != Tag::ZERO);
+            let lost = phys.parts(head).find(|&idx| !filled.get(idx) && tags.frame(idx) != Tag::ZERO);
             require(lost.is_none(), "a part of a huge page that is taken for zeros holds zeros", || {
                 format!("{lost:?}")
             })?;
@@ -249,7 +251,8 @@ impl HugeMemory {
             format!("{:?}: {ticket:?}", phys.frames.pfn(head))
         })?;
         let in_swap = phys.frames.word(head).has(PageFlag::SwapCache);
-        let partly = page.pmds.is_empty() && page.mapped < NR && !in_swap;
+        let all = phys.frames.word(head).frames();
+        let partly = page.pmds.is_empty() && u64::from(page.mapped) < all && !in_swap;
         require(partly == page.partial, "a huge page waits for its split while it is mapped in part", || {
             format!("{:?}: {} base pages are mapped", phys.frames.pfn(head), page.mapped)
         })
@@ -269,9 +272,10 @@ impl HugeMemory {
 impl PhysMem {
     fn check_huge_frames(&self, head: Idx) -> Verdict {
         let (pfn, word) = (self.frames.pfn(head), self.frames.word(head));
-        let live = word.is_allocated() && word.order() == Order::PAGEBLOCK && word.has(Flag::Owned);
-        require(live, "a huge page is one allocation of order 9", || format!("{pfn:?}: {:?}", word.state()))?;
-        let tails = subpages(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
+        let fits = word.order() >= SMALLEST && word.order() <= Order::PAGEBLOCK;
+        let live = word.is_allocated() && fits && word.has(Flag::Owned);
+        require(live, "a huge page is one allocation of order 2 to 9", || format!("{pfn:?}: {:?}", word.state()))?;
+        let tails = self.parts(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
         require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;
         let zone = self.frames.blocks()[head.block()].zone;
         require(zone.index() < self.frames.zones().len(), "a huge page lies in a zone", || format!("{pfn:?}"))

@@ -7,7 +7,7 @@
 use order9_frames::Idx;
 use order9_units::Order;
 
-use super::{NR, head_of};
+use super::NR;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Rmap;
@@ -21,8 +21,11 @@ impl Rmap {
     /// The first frame of the huge page of a file that `idx` is part of.
     #[inline]
     pub(crate) fn file_huge_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
-        let head = head_of(idx);
-        let of_file = phys.frames.word(idx).is_compound() && matches!(self.owner(head), Owner::File { .. });
+        if !phys.frames.word(idx).is_compound() {
+            return None;
+        }
+        let head = phys.head_of(idx);
+        let of_file = matches!(self.owner(head), Owner::File { .. });
         // A single page of a file can begin a pageblock in which smaller blocks follow.
         (of_file && phys.frames.word(head).order() == Order::PAGEBLOCK).then_some(head)
     }

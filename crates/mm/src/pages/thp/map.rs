@@ -3,9 +3,10 @@
 use alloc::vec::Vec;
 
 use order9_frames::Idx;
+use order9_units::Order;
 
 use super::file_map::SHMEM_RSS;
-use super::{HugePage, NR, head_of, subpages};
+use super::{HugePage, NR};
 use crate::lru_list::LruList;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
@@ -36,7 +37,7 @@ impl UsedPages {
         self.forget_pmd(at, head, phys);
         let page = self.huge.page(head);
         let last = page.pmds.is_empty();
-        let unmapped = last && page.mapped < NR;
+        let unmapped = last && page.mapped < NR; // A huge mapping shows 2 MiB.
         let freed_at_once = page.mapped == 0;
         if unmapped && (!freed_at_once || phys.policy.thp.queue_full_unmap) {
             self.huge.queue_deferred(head, phys);
@@ -63,7 +64,7 @@ impl UsedPages {
 
     /// A single mapping of a base page is gone.
     pub(crate) fn unmap_subpage(&mut self, at: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Rss {
-        let (head, place) = (head_of(idx), self.rmap.of_subpage(idx));
+        let (head, place) = (phys.head_of(idx), self.rmap.of_subpage(idx));
         let last = match self.rmap.owner(place) {
             Owner::Anon(_) => {
                 self.rmap.set(place, Owner::Nobody);
@@ -89,14 +90,14 @@ impl UsedPages {
     }
 
     /// Another mapping of a base page, the first by itself or one more.
-    pub(crate) fn map_subpage(&mut self, at: Mapping, idx: Idx) {
+    pub(crate) fn map_subpage(&mut self, at: Mapping, idx: Idx, phys: &PhysMem) {
         let place = self.rmap.of_subpage(idx);
         let first = self.rmap.owner(place) == Owner::Nobody;
         match first {
             true => self.rmap.set(place, Owner::Anon(at)),
             false => self.rmap.share(place, at),
         }
-        let page = self.huge.page_mut(head_of(idx));
+        let page = self.huge.page_mut(phys.head_of(idx));
         page.ptes += 1;
         page.mapped += u32::from(first);
         if first && page.pmds.is_empty() {
@@ -113,13 +114,20 @@ impl UsedPages {
         self.huge.leave_queue(head, phys);
         match phys.frames.word(head).has(PageFlag::SwapCache) {
             true => self.drop_huge_if_useless(head, cpu, phys),
-            false => self.disown(head, cpu, phys),
+            false => self.disown_huge(head, cpu, phys),
         }
     }
 
+    /// Ends the use of a huge page that nothing leads to any more.
+    pub(super) fn disown_huge(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
+        self.huge.take_page(head);
+        self.disown(head, cpu, phys);
+    }
+
     /// Mappings of a base page of a huge page: by its own entries and as part of huge ones.
-    pub(crate) fn subpage_mappings(&self, idx: Idx) -> Vec<Mapping> {
-        let (head, offset) = (head_of(idx), u64::from(idx.0 % NR));
+    pub(crate) fn subpage_mappings(&self, idx: Idx, phys: &PhysMem) -> Vec<Mapping> {
+        let head = phys.head_of(idx);
+        let offset = u64::from(idx.0 - head.0);
         let part = |at: &Mapping| Mapping { vpn: Vpn::new(at.vpn.get() + offset), ..*at };
         let mut mappings: Vec<Mapping> = self.huge.page(head).pmds.iter().map(part).collect();
         mappings.extend(self.rmap.own_mappings(idx));
@@ -127,21 +135,31 @@ impl UsedPages {
     }
 
     /// Number of mappings of a base page of a huge page.
-    pub(crate) fn subpage_mapcount(&self, idx: Idx) -> u32 {
-        self.huge.page(head_of(idx)).pmds.len() as u32 + self.rmap.subpage_mappings(idx)
+    pub(crate) fn subpage_mapcount(&self, idx: Idx, phys: &PhysMem) -> u32 {
+        self.huge.page(phys.head_of(idx)).pmds.len() as u32 + self.rmap.subpage_mappings(idx)
     }
 
-    /// Whether a locked mapping shows the whole page: single mappings do not keep a huge page unevictable.
-    pub(crate) fn is_huge_mlocked(&self, head: Idx) -> bool {
-        self.huge.page(head).pmds.iter().any(|at| {
+    /// Whether a locked mapping shows the whole page: single mappings do not keep a huge page of 2 MiB unevictable. A smaller
+    /// one stays if each of its base pages has a locked mapping.
+    pub(crate) fn is_huge_mlocked(&self, head: Idx, phys: &PhysMem) -> bool {
+        let is_locked = |at: &Mapping| {
             let vma = self.spaces.get(at.space).ok().and_then(|space| space.vmas.find(at.vpn));
             vma.is_some_and(|vma| vma.locked)
-        })
+        };
+        let is_small = phys.frames.word(head).order() < Order::PAGEBLOCK;
+        let each = || phys.parts(head).all(|idx| self.rmap.own_mappings(idx).iter().any(is_locked));
+        self.huge.page(head).pmds.iter().any(is_locked) || is_small && each()
     }
 
     /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping; one of a file, unless
-    /// all its mappings are huge.
+    /// all its mappings are huge; a small one, unless locked mappings show all of it.
     pub(crate) fn mlock_huge(&mut self, head: Idx, phys: &mut PhysMem) {
+        if phys.frames.word(head).order() < Order::PAGEBLOCK {
+            if self.is_huge_mlocked(head, phys) && !phys.frames.word(head).has(PageFlag::Unevictable) {
+                self.lru.move_lru(head, LruList::Unevictable, phys);
+            }
+            return;
+        }
         let (page, is_anon) = (self.huge.page(head), self.rmap.huge_head(head, phys).is_some());
         let only = page.ptes == 0 && if is_anon { page.pmds.len() == 1 } else { !page.pmds.is_empty() };
         if only && !phys.frames.word(head).has(PageFlag::Unevictable) {
@@ -159,7 +177,7 @@ impl UsedPages {
             huge.pte = huge.pte.with(PteFlag::Young, false);
         }
         if self.huge.page(head).ptes > 0 {
-            for idx in subpages(head) {
+            for idx in phys.parts(head) {
                 for at in self.mappings_of(idx, phys).iter() {
                     let Some(table) = self.spaces.living(at.space).table.table_mut(at.vpn) else { continue };
                     let pte = table.get(at.vpn);
@@ -252,7 +270,7 @@ impl UsedPages {
 impl HugeMemory {
     pub(super) fn make_room_for_huge(&mut self, phys: &PhysMem) {
         if self.pages.is_empty() {
-            self.pages.resize(phys.frames.blocks().len(), HugePage::default());
+            self.pages.resize(phys.frames.blocks().len(), HugePage::UNMAPPED);
         }
     }
 

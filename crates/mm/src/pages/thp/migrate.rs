@@ -1,13 +1,13 @@
-//! Huge pages move whole: all 512 base pages, with every mapping, to another free block.
+//! Huge pages move whole: all base pages, with every mapping, to another free block.
 //!
-//! Compaction never asks for this: huge pages are what it works for. Whoever moves pages between nodes or out of a range
+//! Compaction never asks for this of pages of 2 MiB: they are what it works for. Whoever moves pages between nodes or out of a range
 //! does ([`crate::mempolicy::move_pages`]). Linux' Documentation/mm/page_migration.rst; LKML: "mm: page migration
 //! enhancement for thp" (2017).
 
 use order9_frames::{Flag, Idx};
-use order9_units::{Order, Pfn};
+use order9_units::Pfn;
 
-use super::{HugePage, NR};
+use super::HugePage;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -30,8 +30,9 @@ impl UsedPages {
         if word.has(Flag::Pinned) || word.has(PageFlag::Writeback) {
             return Err(Errno::Ebusy);
         }
-        let target = phys.fresh_block(target, Order::PAGEBLOCK);
-        (0..NR).for_each(|offset| self.copy_page(source.plus(offset), target.plus(offset), phys));
+        let target = phys.fresh_block(target, word.order());
+        let parts = phys.parts(source).zip(phys.parts(target));
+        parts.for_each(|(from, to)| self.copy_page(from, to, phys));
         self.remap_huge(source, target, phys);
         if word.has(PageFlag::SwapCache) {
             self.swap.relocate_in_swap_cache(source, target, phys);
@@ -61,13 +62,14 @@ impl UsedPages {
     fn remap_huge(&mut self, source: Idx, target: Idx, phys: &mut PhysMem) {
         let HugePage { queued, partial, .. } = *self.huge.page(source);
         self.huge.leave_queue(source, phys);
-        let page = core::mem::take(self.huge.page_mut(source));
+        let page = self.huge.take_page(source);
+        self.rmap.set(target, Owner::Huge);
         for at in &page.pmds {
             let huge = self.spaces.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
             huge.pte = huge.pte.migrated(target);
         }
-        let offsets = (0..NR).filter(|_| page.ptes > 0);
-        for (from, to) in offsets.map(|offset| (source.plus(offset), target.plus(offset))) {
+        let parts = phys.parts(source).zip(phys.parts(target));
+        for (from, to) in parts.filter(|_| page.ptes > 0) {
             for at in self.rmap.own_mappings(from) {
                 let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page has this mapping");
                 table.set(at.vpn, table.get(at.vpn).migrated(to));

@@ -2,8 +2,10 @@
 //!
 //! Key types: `HugePage` (the mappings of one huge page), `HugeMemory` (all of them, the deferred split queues, the huge
 //! page of zeros), [`crate::policy::ThpPolicy`]. A huge page is one allocation: its first frame carries the word, its owner is
-//! `Owner::Huge`, it is one element of an LRU list that weighs 512 pages. Huge mappings (of a whole slot) are listed here;
-//! mappings of single base pages, which a split of a huge mapping leaves, in the reverse mapping of their frames.
+//! `Owner::Huge`, it is one element of an LRU list that weighs as many pages as it has. Most have 512; smaller ones, which
+//! Linux calls multi-size THP, fill only part of a slot. Huge mappings (of a whole slot) are listed here; mappings of single
+//! base pages, which a split of a huge mapping leaves and smaller huge pages have from the start, in the reverse mapping of
+//! their frames.
 //! Never prices its work, waits, or allocates: faults say what they need. Behaviour and sources: docs/thp.md.
 
 mod check;
@@ -36,7 +38,7 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Idx, Word};
 use order9_units::{Order, PAGEBLOCK_PAGES, Pfn};
 
-use crate::page_flags::PageFlag;
+use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::Rmap;
@@ -52,11 +54,13 @@ pub use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
 pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
 pub use size::{SizeShmemEnabled, SizeStat};
 
-/// Base pages of a huge page.
+/// The smallest huge page of a program: `hugepages-16kB`.
+pub(crate) const SMALLEST: Order = Order::new(2).expect("it is an order");
+/// Base pages of a huge page of 2 MiB.
 pub(crate) const NR: u32 = PAGEBLOCK_PAGES.get() as u32;
 
 /// Mappings of a huge page, beside the single mappings of its base pages.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct HugePage {
     /// Huge mappings of the page, each by the first page of its slot.
     pmds: Vec<Mapping>,
@@ -70,11 +74,20 @@ pub(crate) struct HugePage {
     partial: bool,
 }
 
+/// A page that nobody maps.
+static UNMAPPED: HugePage = HugePage::UNMAPPED;
+
+impl HugePage {
+    const UNMAPPED: Self = Self { pmds: Vec::new(), mapped: 0, ptes: 0, queued: None, partial: false };
+}
+
 /// All huge pages.
 #[derive(Clone, Default)]
 pub struct HugeMemory {
-    /// By pageblock.
+    /// Those that start at a pageblock, by pageblock.
     pages: Vec<HugePage>,
+    /// Those that start elsewhere, and are smaller, by their first frame.
+    small: BTreeMap<u32, HugePage>,
     /// Pages to be split when memory is short, by node and ticket: first come, first split.
     queues: Vec<BTreeMap<u64, Idx>>,
     /// Tickets given out.
@@ -96,28 +109,49 @@ impl HugeMemory {
     }
 
     fn page(&self, head: Idx) -> &HugePage {
-        &self.pages[head.block()]
+        match starts_pageblock(head) {
+            true => &self.pages[head.block()],
+            false => self.small.get(&head.0).unwrap_or(&UNMAPPED),
+        }
     }
 
     fn page_mut(&mut self, head: Idx) -> &mut HugePage {
-        &mut self.pages[head.block()]
+        match starts_pageblock(head) {
+            true => &mut self.pages[head.block()],
+            false => self.small.entry(head.0).or_insert(HugePage::UNMAPPED),
+        }
+    }
+
+    /// Takes what is known of a page, which ends or moves elsewhere.
+    fn take_page(&mut self, head: Idx) -> HugePage {
+        let unmapped = HugePage::UNMAPPED;
+        match starts_pageblock(head) {
+            true => core::mem::replace(&mut self.pages[head.block()], unmapped),
+            false => self.small.remove(&head.0).unwrap_or(unmapped),
+        }
+    }
+
+    /// First frames of all huge pages there may be.
+    fn heads(&self) -> impl Iterator<Item = Idx> {
+        let blocks = (0..self.pages.len() as u32).map(|block| Idx(block * NR));
+        blocks.chain(self.small.keys().map(|&head| Idx(head)))
     }
 
     /// Bytes on the host.
     pub(crate) fn bytes(&self) -> usize {
         let lists: usize = self.pages.iter().map(|page| page.pmds.capacity()).sum();
         let filled = self.filled.as_ref().map_or(0, Filled::bytes);
-        self.pages.capacity() * size_of::<HugePage>() + lists * size_of::<Mapping>() + filled
+        let small = self.small.len() * size_of::<(u32, HugePage)>();
+        self.pages.capacity() * size_of::<HugePage>() + small + lists * size_of::<Mapping>() + filled
     }
 }
 
-/// The first frame of the aligned 512 that hold `idx`.
-#[inline]
-pub(crate) const fn head_of(idx: Idx) -> Idx {
-    Idx(idx.0 & !(NR - 1))
+/// Whether a pageblock starts at a frame.
+const fn starts_pageblock(idx: Idx) -> bool {
+    idx.0.is_multiple_of(NR)
 }
 
-/// The frames of the huge page that starts at `head`.
+/// The frames of the huge page of 2 MiB that starts at `head`.
 pub(crate) fn subpages(head: Idx) -> impl DoubleEndedIterator<Item = Idx> + Clone {
     (head.0..head.0 + NR).map(Idx)
 }
@@ -126,8 +160,11 @@ impl Rmap {
     /// The first frame of the anonymous huge page that `idx` is part of.
     #[inline]
     pub(crate) fn huge_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
-        let head = head_of(idx);
-        (phys.frames.word(idx).is_compound() && self.owner(head) == Owner::Huge).then_some(head)
+        if !phys.frames.word(idx).is_compound() {
+            return None;
+        }
+        let head = phys.head_of(idx);
+        (self.owner(head) == Owner::Huge).then_some(head)
     }
 }
 
@@ -148,14 +185,14 @@ impl UsedPages {
         Some(page.pmds.len() as u64 + u64::from(page.ptes))
     }
 
-    /// References to the huge page that starts at `pfn`: its mappings, its pins, 512 of the swap cache if it is there, and
-    /// reclaim or compaction if it is isolated.
+    /// References to the huge page that starts at `pfn`: its mappings, its pins, one of the swap cache for each base page if
+    /// it is there, and reclaim or compaction if it is isolated.
     #[must_use]
     pub fn huge_page_count(&self, pfn: Pfn, phys: &PhysMem) -> Option<u64> {
         let mappings = self.total_mapcount(pfn, phys)?;
         let (head, word) = phys.frames.live(pfn).ok()?;
         let pins = u64::from(word.has(Flag::Pinned)) + u64::from(self.more_pins.get(&head.0).copied().unwrap_or(0));
-        let cache = if word.has(PageFlag::SwapCache) { u64::from(NR) } else { 0 };
+        let cache = if word.has(PageFlag::SwapCache) { word.frames() } else { 0 };
         Some(mappings + pins + cache + u64::from(word.has(Flag::Isolated)))
     }
 
@@ -168,14 +205,38 @@ impl UsedPages {
 }
 
 impl PhysMem {
-    /// The first frame of the live huge allocation that `pfn` is part of; `pfn` itself where there is none. A pin of any part
-    /// of a huge page is one of the whole.
+    /// The first frame of the block that `idx` is part of, as far as that reaches within a pageblock.
+    #[inline]
+    pub(crate) fn head_of(&self, idx: Idx) -> Idx {
+        let whole = Idx(idx.0 & !(NR - 1));
+        if self.frames.word(whole).is_used_from(Order::PAGEBLOCK) {
+            return whole;
+        }
+        // Blocks are aligned: what is between a frame and the start of its block is all tails.
+        let starts = (0..Order::PAGEBLOCK.get()).map(|order| Idx(idx.0 >> order << order));
+        starts.into_iter().find(|&at| !self.frames.word(at).is_tail()).unwrap_or(whole)
+    }
+
+    /// The frame that carries what is known of a page in use: the first one where `idx` is part of a huge page.
+    #[inline]
+    pub(crate) fn page_of(&self, idx: Idx) -> Idx {
+        if self.frames.word(idx).is_tail() { self.head_of(idx) } else { idx }
+    }
+
+    /// The frames of the block that starts at `head`.
+    pub(crate) fn parts(&self, head: Idx) -> impl DoubleEndedIterator<Item = Idx> + Clone + use<> {
+        (head.0..head.0 + self.frames.word(head).frames() as u32).map(Idx)
+    }
+
+    /// The first frame of the live huge page that `pfn` is part of; `pfn` itself where there is none. A pin of any part of a
+    /// huge page is one of the whole.
     pub(crate) fn compound_head(&self, pfn: Pfn) -> Pfn {
         let Some(idx) = self.frames.idx(pfn).filter(|&idx| self.frames.word(idx).is_compound()) else {
             return pfn;
         };
-        let word = self.frames.word(head_of(idx));
-        let part = word.is_allocated() && word.order() == Order::PAGEBLOCK;
-        if part { self.frames.pfn(head_of(idx)) } else { pfn }
+        let head = self.head_of(idx);
+        let word = self.frames.word(head);
+        let part = word.is_allocated() && (word.order() == Order::PAGEBLOCK || word.is_lru_page());
+        if part { self.frames.pfn(head) } else { pfn }
     }
 }

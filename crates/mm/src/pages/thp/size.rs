@@ -96,7 +96,6 @@ impl UsedPages {
 
     /// The first frames of all anonymous huge pages, whoever maps them.
     fn anon_huge_pages(&self) -> impl Iterator<Item = Idx> {
-        let heads = (0..self.huge.pages.len() as u32).map(|block| Idx(block * super::NR));
-        heads.filter(|&head| self.rmap.owner(head) == Owner::Huge)
+        self.huge.heads().filter(|&head| self.rmap.owner(head) == Owner::Huge)
     }
 }

@@ -4,9 +4,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use order9_frames::Idx;
-use order9_units::{Order, Pfn};
+use order9_units::Pfn;
 
-use super::{NR, subpages};
+use super::subpages;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -66,7 +66,7 @@ impl UsedPages {
         self.spaces.living(id).table.split(vpn, table);
         if let Some(head) = huge.head() {
             for (idx, vpn) in subpages(head).zip(slot.iter()) {
-                self.map_subpage(Mapping { space: id, vpn }, idx);
+                self.map_subpage(Mapping { space: id, vpn }, idx, phys);
             }
             self.forget_pmd(Mapping { space: id, vpn: slot.start }, head, phys);
             self.munlock_page(head, phys);
@@ -118,10 +118,10 @@ impl UsedPages {
         phys.work.ptes_set += ptes;
         phys.work.tlb_flushes += 1;
         phys.counters.thp_split_page += 1;
-        let zeros = self.huge.zeros_of(head, phys);
+        let (zeros, parts) = (self.huge.zeros_of(head, phys), phys.parts(head));
         self.take_apart(head, phys);
         let unmapped = |idx: &Idx| self.rmap.owner(*idx) == Owner::Nobody;
-        let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = subpages(head).partition(unmapped);
+        let (unmapped, mapped): (Vec<Idx>, Vec<Idx>) = parts.partition(unmapped);
         phys.work.huge_parts_freed += unmapped.len() as u64;
         for idx in unmapped {
             match phys.frames.word(idx).has(PageFlag::SwapCache) {
@@ -136,28 +136,28 @@ impl UsedPages {
         Ok(())
     }
 
-    /// Makes 512 pages of one. On an LRU list they take its place, the first being the oldest.
+    /// Makes base pages of a huge one. On an LRU list they take its place, the first being the oldest.
     pub(super) fn take_apart(&mut self, head: Idx, phys: &mut PhysMem) {
-        phys.frames.huge_block_ends(head, Order::PAGEBLOCK);
-        let word = phys.frames.word(head).single();
+        let (word, parts) = (phys.frames.word(head), phys.parts(head));
+        phys.frames.huge_block_ends(head, word.order());
+        phys.work.huge_parts_split += word.frames();
+        let word = word.single();
         if self.rmap.owner(head) == Owner::Huge {
             let first = self.rmap.of_subpage(head);
             let mappings = self.rmap.owner(first);
             self.rmap.set(first, Owner::Nobody);
             self.rmap.set(head, mappings);
         }
-        for idx in subpages(head) {
+        for idx in parts.clone() {
             phys.frames.set(idx, word);
             self.balancing.copy_user(head, idx);
         }
         phys.frames.touch_blocks(head.block(), 1);
-        phys.work.huge_parts_split += u64::from(NR);
         if word.has(PageFlag::Lru) {
-            for idx in subpages(head).skip(1).collect::<Vec<_>>().into_iter().rev() {
+            for idx in parts.skip(1).collect::<Vec<_>>().into_iter().rev() {
                 phys.frames.table_mut().push_before(head, idx);
             }
         }
-        let page = self.huge.page_mut(head);
-        (page.mapped, page.ptes) = (0, 0);
+        self.huge.take_page(head);
     }
 }

@@ -7,7 +7,6 @@
 
 use order9_frames::Idx;
 
-use super::{NR, subpages};
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -31,7 +30,7 @@ impl UsedPages {
     pub(crate) fn unmap_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem) {
         self.split_entries(head, phys);
         let mut dirty = false;
-        for idx in subpages(head) {
+        for idx in phys.parts(head) {
             let mappings = self.rmap.own_mappings(idx);
             mappings.iter().for_each(|&at| dirty |= self.entry_to_slot(at, idx));
             let place = self.rmap.of_subpage(idx);
@@ -61,12 +60,12 @@ impl UsedPages {
     /// Frees a huge page in the swap cache that neither mappings nor entries lead to, unless it is being written.
     pub(crate) fn drop_huge_if_useless(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
         // From the end, since entries go upward.
-        let is_named = || subpages(head).rev().any(|idx| self.swap.entries(self.swap.of(idx)) > 0);
+        let is_named = || phys.parts(head).rev().any(|idx| self.swap.entries(self.swap.of(idx)) > 0);
         let is_written = phys.frames.word(head).has(PageFlag::Writeback);
         let stays = is_written || self.huge.is_huge_page_mapped(head) || is_named();
         if !stays {
             self.swap.remove_from_swap_cache(head, phys);
-            self.disown(head, cpu, phys);
+            self.disown_huge(head, cpu, phys);
         }
     }
 }
@@ -81,10 +80,10 @@ impl HugeMemory {
 impl SwapArea {
     /// A huge page in the swap cache is in another block now.
     pub(super) fn relocate_in_swap_cache(&mut self, source: Idx, target: Idx, phys: &mut PhysMem) {
-        for offset in 0..NR {
+        let word = phys.frames.word(source);
+        for offset in 0..word.frames() as u32 {
             self.relocate(source.plus(offset), target.plus(offset));
         }
-        let word = phys.frames.word(source);
         phys.frames.set(source, word.with(PageFlag::SwapCache, false));
     }
 }

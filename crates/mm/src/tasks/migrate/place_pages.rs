@@ -42,14 +42,15 @@ async fn relocate_huge<E: Pressure>(env: &E, head: Pfn, to: Destination) -> Resu
         return Err(Errno::Ebusy);
     }
     env.spend().await;
-    let target = alloc_pages(env, &to.request(env, Order::PAGEBLOCK)).await;
+    let order = env.with(|mm| mm.phys.frames.word(mm.phys.frames.at(head)).order());
+    let target = alloc_pages(env, &to.request(env, order)).await;
     let done = env.with(|mm| mm.pages.settle_huge(head, target.ok(), to.reason, env.cpu(), &mut mm.phys));
     env.spend().await;
     match done {
         HugeMove::Moved => Ok(()),
         HugeMove::Failed(errno) => Err(errno),
         HugeMove::Split => {
-            let parts: Vec<Pfn> = (0..PAGEBLOCK_PAGES.get()).map(|offset| head + Pages::new(offset)).collect();
+            let parts: Vec<Pfn> = PfnRange::of(head, order.pages()).iter().collect();
             relocate_base(env, &parts, to).await
         }
     }
