@@ -6,7 +6,7 @@
 use order9_mm::Mm;
 use order9_procfs::sysctl::{self, Access, HugetlbFile, Knob, Model, SETTINGS, Setting, SettingError};
 use order9_snapshot::Snapshot;
-use order9_units::SizeEnabled;
+use order9_units::{HugeSize, SizeEnabled};
 
 use crate::ImportError;
 
@@ -134,7 +134,7 @@ fn held(snapshot: &Snapshot, setting: &'static Setting) -> Option<(&'static Sett
 
 /// Writes the value of a per-size file to the file for all sizes, for policies that have no files by size.
 fn write_without_sizes(setting: &'static Setting, value: &str, mm: &mut Mm) -> Result<(), ImportError> {
-    if setting.model != Model::Engine(Knob::ThpSizeEnabled) {
+    if setting.model != Model::Engine(Knob::ThpSizeEnabled(HugeSize::PMD)) {
         return Ok(());
     }
     let invalid = |error| ImportError::Setting { path: setting.path, value: value.to_owned(), error };

@@ -33,14 +33,15 @@ fn nothing_is_lost_whatever_happens() {
         sum.placed.iter_mut().zip(tally.placed).for_each(|(sum, count)| *sum += count);
         sum.balanced.iter_mut().zip(tally.balanced).for_each(|(sum, count)| *sum += count);
         sum.files.iter_mut().zip(tally.files).for_each(|(sum, count)| *sum += count);
-        for (sums, counts) in [(&mut sum.thp[..], &tally.thp[..]), (&mut sum.moved, &tally.moved)] {
+        let small = (&mut sum.small[..], &tally.small[..]);
+        for (sums, counts) in [(&mut sum.thp[..], &tally.thp[..]), (&mut sum.moved, &tally.moved), small] {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
         sum.swapped_whole.iter_mut().zip(tally.swapped_whole).for_each(|(sum, count)| *sum += count);
         sum.swapped.iter_mut().zip(tally.swapped).for_each(|(sum, count)| *sum += count);
         world.end();
     }
-    let counts = [&sum.thp[..], &sum.moved, &sum.swapped, &sum.swapped_whole[..1]].concat();
+    let counts = [&sum.thp[..], &sum.small, &sum.moved, &sum.swapped, &sum.swapped_whole[..1]].concat();
     assert!(counts.iter().all(|&count| count > 0), "everything happened: {sum:?}");
     assert!(sum.collapsed > 1 && sum.by_khugepaged > 2 && sum.pool > 5, "{sum:?}");
     assert!(sum.files.iter().all(|&count| count > 5), "{sum:?}");

@@ -8,6 +8,7 @@
 
 mod addr;
 mod counter;
+mod huge_size;
 mod length;
 pub mod metrics;
 mod migratetype;
@@ -20,6 +21,7 @@ mod zone;
 
 pub use addr::{VirtAddr, Vpn, VpnRange};
 pub use counter::{CounterKind, CounterMeaning, CounterMeaningError, CounterUnit};
+pub use huge_size::HugeSize;
 pub use length::{Bytes, BytesError, Nanos, Pages};
 pub use migratetype::{Migratetype, MigratetypeError};
 pub use nodemask::{NodeMask, write_list};

@@ -5,7 +5,7 @@ use order9_units::{NodeId, Pfn};
 use crate::Mm;
 use crate::hugetlb::{PoolResize, PoolSize, PoolStep};
 use crate::space::{Errno, Fault, FaultStep, NO_CPU, SpaceId, VirtAddr};
-use crate::thp::{Collapse, CollapseFailure, KhugepagedPause, KhugepagedStep, SizeStat};
+use crate::thp::{Collapse, CollapseFailure, HugeSize, KhugepagedPause, KhugepagedStep, SizeStat};
 
 impl Mm {
     /// Resizes pools as far as free memory goes, as the boot parameter `hugepages=` does. A program that writes to
@@ -70,8 +70,8 @@ impl Mm {
 
     /// A statistic of huge pages.
     #[must_use]
-    pub fn thp_size_stat(&self, stat: SizeStat) -> u64 {
-        self.pages.thp_size_stat(stat, &self.phys)
+    pub fn thp_size_stat(&self, size: HugeSize, stat: SizeStat) -> u64 {
+        self.pages.thp_size_stat(size, stat, &self.phys)
     }
 
     /// Goes on with a fault that takes a page from the pool, for a program on `cpu` of `node`: what was promised to it, else

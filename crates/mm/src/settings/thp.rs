@@ -1,6 +1,6 @@
 //! Settings of huge pages by the administrator. Linux' Documentation/admin-guide/mm/transhuge.rst.
 
-use order9_units::{HugeDefrag, HugeEnabled, PAGEBLOCK_PAGES, SizeEnabled};
+use order9_units::{HugeDefrag, HugeEnabled, HugeSize, PAGEBLOCK_PAGES, SizeEnabled};
 
 use crate::policy::{DefragDefault, ThpPolicy};
 use crate::settings::huge_prices::HugePrices;
@@ -8,12 +8,46 @@ use crate::settings::huge_prices::HugePrices;
 /// Base pages of a huge page.
 const NR: u64 = PAGEBLOCK_PAGES.get();
 
+/// The files `hugepages-*kB/enabled`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    enabled: [SizeEnabled; HugeSize::COUNT],
+    /// Some file of a size below 2 MiB is not `never`.
+    has_small: bool,
+}
+
+impl Sizes {
+    /// Pages of 2 MiB alone, as the file of all sizes says.
+    const AT_BOOT: Self = Self { enabled: [SizeEnabled::Never; HugeSize::COUNT], has_small: false }.with_pmd();
+
+    const fn with_pmd(mut self) -> Self {
+        self.enabled[HugeSize::PMD.index()] = SizeEnabled::Inherit;
+        self
+    }
+
+    /// The file of a size.
+    pub(crate) const fn get(&self, size: HugeSize) -> SizeEnabled {
+        self.enabled[size.index()]
+    }
+
+    /// Writes the file of a size.
+    pub(crate) fn set(&mut self, size: HugeSize, enabled: SizeEnabled) {
+        self.enabled[size.index()] = enabled;
+        self.has_small = HugeSize::PMD.below().any(|size| self.get(size) != SizeEnabled::Never);
+    }
+
+    /// Whether some memory may get pages of less than 2 MiB.
+    #[inline]
+    pub(crate) const fn has_small(&self) -> bool {
+        self.has_small
+    }
+}
+
 /// Settings in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThpSettings {
     pub(crate) enabled: HugeEnabled,
-    /// `hugepages-2048kB/enabled`.
-    pub(crate) size_enabled: SizeEnabled,
+    pub(crate) sizes: Sizes,
     pub(crate) defrag: HugeDefrag,
     pub(crate) use_zero_page: bool,
     pub(crate) shrink_underused: bool,
@@ -31,35 +65,31 @@ impl ThpSettings {
             DefragDefault::Always => HugeDefrag::Always,
             DefragDefault::Madvise => HugeDefrag::Madvise,
         };
-        let (size_enabled, khugepaged) = (SizeEnabled::Inherit, KhugepagedSettings::DEFAULT);
+        let (sizes, khugepaged) = (Sizes::AT_BOOT, KhugepagedSettings::DEFAULT);
         let (force_local, prices) = (false, HugePrices::COUNTED);
-        Self {
-            enabled,
-            size_enabled,
-            defrag,
-            use_zero_page: true,
-            shrink_underused: true,
-            khugepaged,
-            force_local,
-            prices,
-        }
+        Self { enabled, sizes, defrag, use_zero_page: true, shrink_underused: true, khugepaged, force_local, prices }
     }
 
-    /// Memory that gets huge pages.
+    /// Memory that gets huge pages of 2 MiB.
     pub(crate) const fn rule(&self) -> HugeEnabled {
-        self.size_enabled.rule(self.enabled)
+        self.rule_of(HugeSize::PMD)
+    }
+
+    /// Memory that gets huge pages of a size.
+    pub(crate) const fn rule_of(&self, size: HugeSize) -> HugeEnabled {
+        self.sizes.get(size).rule(self.enabled)
     }
 
     /// Whether khugepaged rests: neither the file of all sizes nor that of this one names anybody.
     pub(crate) const fn is_off(&self) -> bool {
-        let named = matches!(self.size_enabled, SizeEnabled::Always | SizeEnabled::Madvise);
+        let named = matches!(self.sizes.get(HugeSize::PMD), SizeEnabled::Always | SizeEnabled::Madvise);
         matches!(self.enabled, HugeEnabled::Never) && !named
     }
 
     /// Settings of a machine with less than 512 MiB.
     pub(crate) const OFF: Self = Self {
         enabled: HugeEnabled::Never,
-        size_enabled: SizeEnabled::Inherit,
+        sizes: Sizes::AT_BOOT,
         defrag: HugeDefrag::Never,
         use_zero_page: false,
         shrink_underused: true,

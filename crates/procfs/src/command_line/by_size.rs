@@ -1,21 +1,23 @@
 //! `thp_anon=` and `thp_shmem=`: a word for sizes of huge pages, such as `16K-64K:always;128K,512K:inherit;2M:madvise`.
 
+use alloc::vec::Vec;
+
 use order9_units::Bytes;
 
 use crate::Words;
 use crate::memparse::memparse;
 
-/// Bytes of a huge page.
-const HUGE: u64 = 2 << 20;
+/// Bytes of a huge page of the largest size.
+pub(super) const HUGE: u64 = 2 << 20;
 
 /// A value that Linux does not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// The word for pages of 2 MiB in `value`, the last one where there are several, and nothing where it does not name them.
-/// Sizes are powers of two from `smallest` bytes on; one word that is none of `V`, or one size that is none, spoils all.
-pub(super) fn word_of_huge_pages<V: Words>(value: &str, smallest: u64) -> Result<Option<V>, Malformed> {
-    let mut found = None;
+/// The sizes that `value` names, in bytes, with their words; where a size comes twice, the last one counts. Sizes are powers of
+/// two from `smallest` bytes to 2 MiB; one word that is none of `V`, or one size that is none, spoils all.
+pub(super) fn words_by_size<V: Words>(value: &str, smallest: u64) -> Result<Vec<(u64, V)>, Malformed> {
+    let mut found = Vec::new();
     for setting in value.split(';') {
         let (sizes, word) = setting.split_once(':').ok_or(Malformed)?;
         let word = V::find(word).ok_or(Malformed)?;
@@ -25,9 +27,8 @@ pub(super) fn word_of_huge_pages<V: Words>(value: &str, smallest: u64) -> Result
             if first > last {
                 return Err(Malformed);
             }
-            if last == HUGE {
-                found = Some(word);
-            }
+            let sizes = core::iter::successors(Some(first), |size| Some(size * 2));
+            found.extend(sizes.take_while(|&size| size <= last).map(|size| (size, word)));
         }
     }
     Ok(found)
@@ -56,7 +57,8 @@ mod tests {
             ("2M:always;64K:never", Some(Always)),
             ("2M:always;1M-2M:never", Some(Never)),
         ] {
-            assert_eq!(word_of_huge_pages(value, 16 << 10), Ok(word), "{value}");
+            let named: Vec<(u64, HugeEnabled)> = words_by_size(value, 16 << 10).expect("it is well formed");
+            assert_eq!(named.iter().rfind(|&&(size, _)| size == HUGE).map(|&(_, word)| word), word, "{value}");
         }
         for wrong in [
             "",
@@ -77,8 +79,11 @@ mod tests {
             "+2M:always",
             "2M:always:never",
         ] {
-            assert_eq!(word_of_huge_pages::<HugeEnabled>(wrong, 16 << 10), Err(Malformed), "{wrong}");
+            assert_eq!(words_by_size::<HugeEnabled>(wrong, 16 << 10), Err(Malformed), "{wrong}");
         }
-        assert_eq!(word_of_huge_pages::<HugeEnabled>("8K:always", 8 << 10), Ok(None), "shared memory has smaller ones");
+        let smaller = words_by_size("8K:always", 8 << 10);
+        assert_eq!(smaller, Ok(alloc::vec![(8 << 10, Always)]), "shared memory has smaller ones");
+        let ranges = words_by_size("16K-64K:always;32K:never", 16 << 10).expect("it is well formed");
+        assert_eq!(ranges, [(16 << 10, Always), (32 << 10, Always), (64 << 10, Always), (32 << 10, Never)]);
     }
 }

@@ -14,10 +14,10 @@ use core::fmt;
 
 use order9_mm::hugetlb::PoolSize;
 use order9_mm::policy::{HugeInterface, ThpPolicy};
-use order9_mm::thp::{HugeEnabled, SizeEnabled, SizeShmemEnabled};
+use order9_mm::thp::{HugeEnabled, HugeSize, SizeEnabled, SizeShmemEnabled};
 use order9_mm::{Mm, ShmemEnabled, ShmemHuge};
 
-use by_size::{Malformed, word_of_huge_pages};
+use by_size::{HUGE, Malformed, words_by_size};
 
 use crate::Words;
 
@@ -53,7 +53,7 @@ pub static PARAMETERS: &[BootParameter] = &[
     BootParameter {
         name: "thp_anon",
         takes: "sizes and words, such as 16K-64K:never;2M:madvise",
-        meaning: "`thp/hugepages-2048kB/enabled` at the start, never where this size is not named (6.12+)",
+        meaning: "`thp/hugepages-*kB/enabled` at the start, never for sizes that are not named (6.12+)",
         effect: Effect::ThpAnon,
     },
     BootParameter {
@@ -202,12 +202,15 @@ impl CommandLine {
                     Some(enabled) => mm.pages_mut().cache_mut().set_shmem_enabled(enabled),
                     None => log.push(LogLine::unparsed("transparent_hugepage_shmem=")),
                 },
-                Effect::ThpAnon => match word_of_huge_pages::<SizeEnabled>(value, SMALLEST_ANON) {
-                    Ok(word) => anon = word.or(anon).or(Some(SizeEnabled::Never)),
+                Effect::ThpAnon => match words_by_size::<SizeEnabled>(value, SMALLEST_ANON) {
+                    Ok(words) => anon.get_or_insert_with(Vec::new).extend(words),
                     Err(Malformed) => log.push(LogLine::warning(format!("huge_memory: thp_anon={value}: {IGNORED}"))),
                 },
-                Effect::ThpShmem => match word_of_huge_pages::<SizeShmemEnabled>(value, SMALLEST_SHMEM) {
-                    Ok(word) => shmem = word.or(shmem).or(Some(SizeShmemEnabled::Own(ShmemHuge::Never))),
+                Effect::ThpShmem => match words_by_size::<SizeShmemEnabled>(value, SMALLEST_SHMEM) {
+                    Ok(words) => {
+                        let word = words.into_iter().rfind(|&(size, _)| size == HUGE).map(|(_, word)| word);
+                        shmem = word.or(shmem).or(Some(SizeShmemEnabled::Own(ShmemHuge::Never)));
+                    }
                     Err(Malformed) => log.push(LogLine::warning(format!("thp_shmem={value}: {IGNORED}"))),
                 },
                 Effect::Hugepages if pool.is_some() => log.push(LogLine::warning(format!(
@@ -220,7 +223,8 @@ impl CommandLine {
             }
         }
         if let Some(enabled) = anon {
-            mm.phys_mut().start_with_thp_size(enabled);
+            let size = |bytes: u64| HugeSize::of_kib(bytes >> 10).expect("sizes of huge pages were named");
+            mm.phys_mut().start_with_thp_sizes(enabled.into_iter().map(|(bytes, word)| (size(bytes), word)));
         }
         if let Some(enabled) = shmem {
             mm.pages_mut().cache_mut().set_shmem_size_enabled(enabled);

@@ -1,6 +1,6 @@
 //! Knobs: the parts of the engine that settings set.
 
-use order9_mm::thp::SizeStat;
+use order9_mm::thp::{HugeSize, SizeStat};
 
 /// A setting that has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +65,13 @@ pub enum Knob {
     ThpForceLocal,
     /// `transparent_hugepage/shrink_underused`.
     ThpShrinkUnderused,
-    /// `transparent_hugepage/hugepages-2048kB/enabled`.
-    ThpSizeEnabled,
+    /// `transparent_hugepage/hugepages-*kB/enabled`.
+    ThpSizeEnabled(HugeSize),
     /// `transparent_hugepage/hugepages-2048kB/shmem_enabled`.
     ThpSizeShmemEnabled,
-    /// `transparent_hugepage/hugepages-2048kB/stats/*`; `None` for those that stay 0: there are no memory cgroups that could
-    /// refuse a page, and huge pages are split before they are swapped.
-    ThpSizeStat(Option<SizeStat>),
+    /// `transparent_hugepage/hugepages-*kB/stats/*`; `None` for those that stay 0: there are no memory cgroups that could
+    /// refuse a page, and swap is read in base pages.
+    ThpSizeStat(HugeSize, Option<SizeStat>),
     /// `transparent_hugepage/use_zero_page`.
     ThpUseZeroPage,
     /// `transparent_hugepage/khugepaged/*`.

@@ -10,6 +10,7 @@ mod error;
 mod hugetlb;
 mod knob;
 mod numbers;
+mod sizes;
 mod table;
 mod thp;
 mod value;
@@ -27,7 +28,7 @@ pub use table::SETTINGS;
 pub use value::Values;
 
 /// A setting of Linux, modelled or not.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The name that sysctl(8) uses, such as `vm.swappiness`. Files in /sys/kernel/mm/transparent_hugepage are `thp/`
     /// and their path there, files in /sys/kernel/mm/hugepages/hugepages-2048kB are `hugetlb/` and their path there.

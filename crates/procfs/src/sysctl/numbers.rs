@@ -55,11 +55,11 @@ pub(super) fn shown(mm: &Mm, knob: Knob) -> Option<Vec<u64>> {
         Knob::PercpuPagelistHighFraction => mm.phys().percpu_pagelist_high_fraction(),
         // These hold words.
         Knob::ThpDefrag | Knob::ThpEnabled | Knob::ThpShmemEnabled => return None,
-        Knob::ThpSizeEnabled | Knob::ThpSizeShmemEnabled | Knob::InterleaveAuto => return None,
+        Knob::ThpSizeEnabled(_) | Knob::ThpSizeShmemEnabled | Knob::InterleaveAuto => return None,
         // Each node has its own.
         Knob::InterleaveWeight => return None,
-        Knob::ThpSizeStat(_) if !thp::has_sizes(policy) => return None,
-        Knob::ThpSizeStat(stat) => stat.map_or(0, |stat| mm.thp_size_stat(stat)),
+        Knob::ThpSizeStat(..) if !thp::has_sizes(policy) => return None,
+        Knob::ThpSizeStat(size, stat) => stat.map_or(0, |stat| mm.thp_size_stat(size, stat)),
         Knob::ThpPmdSize if policy.thp.interface < HugeInterface::PmdSize => return None,
         Knob::ThpPmdSize => Order::PAGEBLOCK.pages().bytes().get(),
         Knob::ThpForceLocal if policy.thp.placement.rule().advice != PlacementAdvice::ForceLocal => return None,

@@ -2,10 +2,11 @@
 //! admin-guide/mm/transhuge.rst.
 
 use order9_mm::ShmemEnabled;
-use order9_mm::thp::{HugeDefrag, HugeEnabled, SizeEnabled, SizeShmemEnabled, SizeStat};
+use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_units::ZoneKind;
 
 use super::Access::{ReadOnly, ReadWrite, WriteOnly};
+use super::sizes::SIZES;
 use super::{HugetlbFile, KhugepagedFile, Knob, Model, NumaScanFile, NumaScanFolder, Setting, Values};
 use crate::Words;
 
@@ -88,22 +89,6 @@ macro_rules! pool {
     };
 }
 
-/// Statistics in /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats: file, unit, statistic, meaning.
-macro_rules! stat {
-    ($file:literal, $unit:literal, $of:expr, $meaning:literal) => {
-        Setting {
-            name: concat!("thp/hugepages-2048kB/stats/", $file),
-            path: concat!("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/", $file),
-            meaning: $meaning,
-            unit: $unit,
-            default: "0",
-            values: number(0, LONG),
-            access: ReadOnly,
-            model: engine(Knob::ThpSizeStat($of)),
-        }
-    };
-}
-
 /// Settings of the scans of NUMA balancing: folder, name, path, file.
 macro_rules! numa_scan {
     ($folder:ident, $name:literal, $path:literal, $file:ident) => {
@@ -138,8 +123,24 @@ const fn scan_default(file: NumaScanFile) -> &'static str {
 }
 
 /// Every setting that concerns memory management, in the order of paths.
+pub static SETTINGS: &[Setting] = &{
+    let mut all = [BEFORE_SIZES[0]; BEFORE_SIZES.len() + SIZES.len() * SIZES[0].len() + BEHIND_SIZES.len()];
+    let (before, of_size) = (BEFORE_SIZES.len(), SIZES[0].len());
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = match at.checked_sub(before) {
+            None => BEFORE_SIZES[at],
+            Some(of) if of < SIZES.len() * of_size => SIZES[of / of_size][of % of_size],
+            Some(of) => BEHIND_SIZES[of - SIZES.len() * of_size],
+        };
+        at += 1;
+    }
+    all
+};
+
+/// Settings before the files of huge pages by size, in the order of paths.
 #[rustfmt::skip]
-pub static SETTINGS: &[Setting] = &[
+const BEFORE_SIZES: &[Setting] = &[
     sysctl!("kernel", "numa_balancing", ReadWrite, number(0, 3), "", "0; of Linux 1 with several nodes", engine(Knob::NumaBalancing),
         "Whether pages move to the node that uses them (1), and between tiers of memory (2), which is refused"),
     numa_scan!(Sysctl, "kernel.numa_balancing_scan_delay_ms", "/proc/sys/kernel/numa_balancing_scan_delay_ms", DelayMs),
@@ -262,27 +263,11 @@ pub static SETTINGS: &[Setting] = &[
         "Which mappings get huge pages"),
     thp!("hpage_pmd_size", ReadOnly, number(2 << 20, 2 << 20), "bytes", "2097152", engine(Knob::ThpPmdSize),
         "Size of a huge page"),
-    thp!("hugepages-2048kB/enabled", ReadWrite, Values::Words(&SizeEnabled::WORDS), "", "inherit", engine(Knob::ThpSizeEnabled),
-        "Which mappings get pages of this size; inherit is by thp/enabled"),
-    thp!("hugepages-2048kB/shmem_enabled", ReadWrite, Values::Words(SizeShmemEnabled::WORDS), "", "inherit", engine(Knob::ThpSizeShmemEnabled),
-        "Which shared anonymous memory and memfds get pages of this size; inherit is by thp/shmem_enabled"),
-    stat!("anon_fault_alloc", "faults", Some(SizeStat::AnonFaultAlloc), "Faults that got a huge page"),
-    stat!("anon_fault_fallback", "faults", Some(SizeStat::AnonFaultFallback), "Faults that might have had one and got none"),
-    stat!("anon_fault_fallback_charge", "faults", None, "Fallbacks because a memory cgroup was full; there are none here"),
-    stat!("nr_anon", "huge pages", Some(SizeStat::NrAnon), "Anonymous huge pages there are, whether huge or single entries show them"),
-    stat!("nr_anon_partially_mapped", "huge pages", Some(SizeStat::NrAnonPartiallyMapped), "Anonymous huge pages with unmapped base pages"),
-    stat!("shmem_alloc", "huge pages", Some(SizeStat::ShmemAlloc), "Huge pages added to tmpfs and shared memory by faults and system calls"),
-    stat!("shmem_fallback", "times", Some(SizeStat::ShmemFallback), "Times that there was none for that"),
-    stat!("shmem_fallback_charge", "times", None, "Fallbacks because a memory cgroup was full; there are none here"),
-    stat!("split", "huge pages", Some(SizeStat::Split), "Huge pages split into base pages"),
-    stat!("split_deferred", "huge pages", Some(SizeStat::SplitDeferred), "Huge pages that wait for their split since nobody maps some base pages"),
-    stat!("split_failed", "huge pages", Some(SizeStat::SplitFailed), "Huge pages that could not be split"),
-    stat!("swpin", "huge pages", None, "Huge pages read from swap in one piece; here base pages are"),
-    stat!("swpin_fallback", "times", None, "Times that such a page could not be had"),
-    stat!("swpin_fallback_charge", "times", None, "Fallbacks because a memory cgroup was full"),
-    stat!("swpout", "huge pages", None, "Huge pages swapped in one piece; here they are split first"),
-    stat!("swpout_fallback", "huge pages", None, "Huge pages split since swap had no room in one piece"),
-    stat!("zswpout", "huge pages", None, "Huge pages compressed into zswap, which there is none of"),
+];
+
+/// Those behind the files by size, likewise.
+#[rustfmt::skip]
+const BEHIND_SIZES: &[Setting] = &[
     thp!("khugepaged/alloc_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "60000", khugepaged(KhugepagedFile::AllocSleepMillisecs),
         "Pause of khugepaged after it found no huge page"),
     thp!("khugepaged/defrag", ReadWrite, FLAG, "", "1", khugepaged(KhugepagedFile::Defrag),

@@ -21,8 +21,8 @@ pub(super) fn read_words(mm: &Mm, knob: Knob) -> Option<String> {
         Knob::ThpShmemEnabled if policy.thp.shmem => {
             Some(bracketed(<ShmemEnabled as Words>::ALL, mm.pages().cache().shmem_enabled()))
         }
-        Knob::ThpSizeEnabled if has_sizes(policy) => {
-            Some(bracketed(<SizeEnabled as Words>::ALL, mm.phys().thp_size_enabled()))
+        Knob::ThpSizeEnabled(size) if has_sizes(policy) => {
+            Some(bracketed(<SizeEnabled as Words>::ALL, mm.phys().thp_size_enabled(size)))
         }
         Knob::ThpSizeShmemEnabled if has_sizes(policy) => {
             Some(bracketed(<SizeShmemEnabled as Words>::ALL, mm.pages().cache().shmem_size_enabled()))
@@ -54,8 +54,8 @@ pub(super) fn write_words(mm: &mut Mm, knob: Knob, text: &str) -> Option<bool> {
             let found = ShmemEnabled::find(exactly).filter(|&value| value != ShmemEnabled::Force || may_force);
             Some(found.map(|value| mm.pages_mut().cache_mut().set_shmem_enabled(value)).is_some())
         }
-        Knob::ThpSizeEnabled if has_sizes(policy) => {
-            Some(SizeEnabled::find(exactly).map(|value| mm.phys_mut().set_thp_size_enabled(value)).is_some())
+        Knob::ThpSizeEnabled(size) if has_sizes(policy) => {
+            Some(SizeEnabled::find(exactly).map(|value| mm.phys_mut().set_thp_size_enabled(size, value)).is_some())
         }
         Knob::ThpSizeShmemEnabled if has_sizes(policy) => Some(
             SizeShmemEnabled::find(exactly)

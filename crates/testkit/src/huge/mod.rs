@@ -21,6 +21,7 @@ use order9_mm::policy::{
     HugeCow, HugePlacement, MempolicyInterface, MmapAlign, NewAnon, Policy, ScanSpares, ScanVmas, ShmemPunch, ZeroWrite,
 };
 use order9_mm::space::VirtAddr;
+use order9_mm::thp::{HugeSize, SizeStat};
 use order9_mm::{FileId, FrameState, Mm, MountId, ShmemHuge, SpaceId, TmpfsOptions};
 use order9_units::{Nanos, Pages, Pfn};
 
@@ -51,6 +52,8 @@ pub struct Tally {
     pub lazily_freed: u64,
     /// Fault allocations and fallbacks, splits of mappings and pages, refused ones, pages queued for one.
     pub thp: [u64; 6],
+    /// Huge pages of less than 2 MiB: fault allocations and fallbacks, splits, refused ones, pages queued for one.
+    pub small: [u64; 5],
     /// Huge pages that moved whole, and pages that moved at all.
     pub moved: [u64; 2],
     /// Pages written to swap, and read back.
@@ -211,6 +214,14 @@ impl<C: Choices> World<C> {
                     counters.thp_split_page_failed,
                     counters.thp_deferred_split_page,
                 ],
+                small: [
+                    SizeStat::AnonFaultAlloc,
+                    SizeStat::AnonFaultFallback,
+                    SizeStat::Split,
+                    SizeStat::SplitFailed,
+                    SizeStat::SplitDeferred,
+                ]
+                .map(|stat| HugeSize::PMD.below().map(|size| mm.thp_size_stat(size, stat)).sum()),
                 moved: [counters.thp_migration_success, counters.pgmigrate_success],
                 swapped: [counters.pswpout, counters.pswpin],
                 swapped_whole: [counters.thp_swpout, counters.thp_swpout_fallback],

@@ -11,7 +11,7 @@ use order9_mm::tasks::compact_node;
 use order9_mm::tasks::move_pages;
 use order9_mm::tasks::offline_pages;
 use order9_mm::tasks::{direct_reclaim, map_from_pools};
-use order9_mm::thp::{CollapseFailure, HugeDefrag, HugeEnabled, KhugepagedStep};
+use order9_mm::thp::{CollapseFailure, HugeDefrag, HugeEnabled, HugeSize, KhugepagedStep, SizeEnabled};
 use order9_mm::{Gfp, Mm, Request, SpaceId, alloc_pages};
 use order9_units::{Migratetype, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange};
 
@@ -362,6 +362,19 @@ impl<C: Choices> World<C> {
         let _too_few = self.machine.run(map_from_pools(&self.machine, space, &request));
     }
 
+    /// Smaller huge pages, of a few sizes or none.
+    fn enable_small(&mut self) {
+        for size in HugeSize::PMD.below() {
+            let enabled = match self.below(6) {
+                0 => SizeEnabled::Always,
+                1 => SizeEnabled::Inherit,
+                2 => SizeEnabled::Madvise,
+                _ => SizeEnabled::Never,
+            };
+            self.with(|mm| mm.phys_mut().set_thp_size_enabled(size, enabled));
+        }
+    }
+
     /// Huge pages mostly stay enabled, and faults may make more or less effort for them.
     fn enable(&mut self) {
         let enabled = match self.below(8) {
@@ -372,6 +385,7 @@ impl<C: Choices> World<C> {
         let defrag = DEFRAG[self.below(DEFRAG.len() as u64) as usize];
         let zeros = self.below(4) > 0;
         let (space, disabled) = (self.space(), self.below(8) == 0);
+        self.enable_small();
         self.with(|mm| {
             mm.pages_mut().spaces_mut().set_thp_disabled(space, disabled).expect("it lives");
             mm.phys_mut().set_thp_enabled(enabled);

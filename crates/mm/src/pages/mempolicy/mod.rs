@@ -124,7 +124,7 @@ impl UsedPages {
         };
         let page = match fault.need() {
             Need::FilePage(file, index) => PageOf::File(file, index),
-            need if need.order() > Order::ZERO => PageOf::slot(&vma, fault.vpn),
+            need if need.order() == Order::PAGEBLOCK => PageOf::slot(&vma, fault.vpn),
             _ => PageOf::Mapping(&vma, fault.vpn),
         };
         let choice = self.choice_for(fault.task(), page, plain.order, plain.node);

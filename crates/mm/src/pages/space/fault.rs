@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 
 use order9_frames::{Gfp, Request};
-use order9_units::{NodeId, Order, Pfn};
+use order9_units::{HugeSize, NodeId, Order, Pfn};
 
 use super::pte::{Pte, PteFlag};
 use super::{Prot, SpaceId};
@@ -78,6 +78,8 @@ pub enum Need {
     HugeZero,
     /// A page for a hugetlb pool that is empty and may grow. Where there is none, [`crate::Mm::fault_refused`] goes on.
     Surplus,
+    /// A huge page of less than 2 MiB, zeroed, around the page that was accessed. The same.
+    SmallHuge(HugeSize),
     /// Zeroed memory of the space alone.
     Zeroed,
     /// A copy of this page, which is shared.
@@ -127,6 +129,7 @@ impl Need {
             Self::HugePage | Self::HugeCopyOf(_) | Self::HugeZero | Self::Surplus | Self::HugeFilePage(..) => {
                 Order::PAGEBLOCK
             }
+            Self::SmallHuge(size) => size.order(),
             _ => Order::ZERO,
         }
     }

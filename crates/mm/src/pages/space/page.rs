@@ -38,6 +38,8 @@ struct Zapped {
     swap_pages: u64,
     /// Pages of locked mappings that others still show.
     locked: Vec<Idx>,
+    /// Huge pages of less than 2 MiB that have lost entries in the slot at hand.
+    small: Vec<Idx>,
 }
 
 impl PhysMem {
@@ -181,6 +183,7 @@ impl UsedPages {
             for (vpn, pte) in cleared.drain(..) {
                 self.zap_entry(Mapping { space: id, vpn }, pte, &mut zapped, cpu, phys);
             }
+            zapped.small.drain(..).for_each(|head| self.queue_if_partial(head, phys));
         }
         let space = self.spaces.living(id);
         space.rss -= zapped.rss;
@@ -217,7 +220,15 @@ impl UsedPages {
         }
         if let Some(idx) = pte.idx() {
             zapped.parts += u64::from(phys.frames.word(idx).is_compound());
-            zapped.rss += self.unmap_page(at, idx, cpu, phys);
+            match self.small_head(idx, phys) {
+                Some(head) => {
+                    if zapped.small.last() != Some(&head) {
+                        zapped.small.push(head);
+                    }
+                    zapped.rss += self.unmap_part(at, idx, cpu, phys);
+                }
+                None => zapped.rss += self.unmap_page(at, idx, cpu, phys),
+            }
             if phys.frames.word(phys.page_of(idx)).has(PageFlag::Unevictable) {
                 zapped.locked.push(idx); // Whether it stays so is a matter of all its mappings.
             }

@@ -93,6 +93,7 @@ impl UsedPages {
             | Need::BaseFirst => {
                 return self.finish_huge(fault, idx, cpu, phys);
             }
+            Need::SmallHuge(size) => return self.finish_small(fault, size, idx, cpu, phys),
             Need::Surplus => return self.finish_surplus(fault, page, cpu, phys),
             Need::PageTable => self.give_table(fault.space, fault.vpn, page, cpu, phys),
             Need::FilePage(file, index) => self.fill_hole(file, index, idx, cpu, phys),
@@ -223,7 +224,8 @@ impl UsedPages {
         let answer = match (pte.kind(), vma.kind) {
             _ if access.allowed_by_entry(pte) => Answer::Map(access.mark(pte)),
             (PteKind::None, VmaKind::Anon) if access == Access::Read => Answer::Map(Pte::ZERO),
-            (PteKind::None, VmaKind::Anon) | (PteKind::Zero, _) => Answer::Need(Need::Zeroed),
+            (PteKind::None, VmaKind::Anon) => Answer::Need(self.need_of_untouched(id, vpn, &vma, phys)),
+            (PteKind::Zero, _) => Answer::Need(Need::Zeroed),
             (PteKind::None, VmaKind::File { file, .. }) => {
                 self.answer_from_file(Mapping { space: id, vpn }, &vma, file, access, now, phys)
             }
@@ -239,10 +241,10 @@ impl UsedPages {
                 FaultStep::Done
             }
             Answer::Need(need) => {
-                if !vma.touched && matches!(need, Need::Zeroed | Need::CopyOf(_)) {
+                if !vma.touched && matches!(need, Need::Zeroed | Need::SmallHuge(_) | Need::CopyOf(_)) {
                     self.spaces.living(id).vmas.set_touched(vpn);
                 }
-                wait(need, pte)
+                FaultStep::NeedPage(Fault { gfp: phys.gfp_of_need(need, &vma), ..fault(need, pte) })
             }
             Answer::Hole(file) => {
                 let seen = self.spaces.living(id).seen_by_thp(&vma);

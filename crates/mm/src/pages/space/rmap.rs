@@ -14,7 +14,7 @@ use super::table::SLOT_PAGES;
 use crate::addr::Vpn;
 use crate::page_cache::FileId;
 use crate::slab::CacheId;
-use crate::thp::SMALLEST;
+use crate::thp::HugeSize;
 
 /// One page of one space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +85,7 @@ pub(crate) const FILES: u32 = 1 << (63 - PLACE_BITS);
 /// Spaces that a frame can name.
 pub(crate) const SPACES: u32 = 1 << (61 - PLACE_BITS);
 /// Base pages of the smallest huge page.
-const LEAST: usize = SMALLEST.pages().get() as usize;
+const LEAST: usize = HugeSize::SMALLEST.order().pages().get() as usize;
 /// Bits that tell other owners apart; what they name follows.
 const KIND_BITS: u32 = 4;
 /// First bit of a shared page's number of mappings, or of the cache of a slab.
@@ -183,6 +183,7 @@ impl Rmap {
     /// Makes room for huge pages of less than 2 MiB: done when the first appears.
     pub(crate) fn make_room_for_small(&mut self) {
         let frames = self.frames as usize;
+        // As many already, once there were any.
         self.owners.resize(frames + frames / SLOT_PAGES + frames / LEAST, Owner::Nobody.packed());
     }
 

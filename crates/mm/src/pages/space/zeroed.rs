@@ -28,7 +28,7 @@ impl UsedPages {
     /// begun.
     #[inline]
     pub(super) fn map_zeroed(&mut self, at: Mapping, access: Access, cpu: usize, phys: &mut PhysMem) -> Zeroed {
-        let Some(locked) = self.is_locked_if_plain(at, access) else { return Zeroed::Other };
+        let Some(locked) = self.is_locked_if_plain(at, access, phys) else { return Zeroed::Other };
         let plain = Request::new(Order::ZERO, Need::Zeroed.gfp());
         let request = Request { node: phys.node_of_cpu(cpu), cpu, ..plain };
         let Ok(page) = self.alloc_fast(&request, phys) else { return Zeroed::Refused };
@@ -45,8 +45,8 @@ impl UsedPages {
 
     /// Whether the mapping is locked, if an access to `at` needs a page of zeros and nothing else.
     #[inline]
-    fn is_locked_if_plain(&mut self, at: Mapping, access: Access) -> Option<bool> {
-        if access != Access::Write || self.mempolicies.in_use {
+    fn is_locked_if_plain(&mut self, at: Mapping, access: Access, phys: &PhysMem) -> Option<bool> {
+        if access != Access::Write || self.mempolicies.in_use || phys.settings.thp.sizes.has_small() {
             return None;
         }
         let space = self.spaces.get_mut(at.space).ok()?;

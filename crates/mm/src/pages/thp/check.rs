@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use order9_frames::{Flag, Idx, Verdict, Violation, require};
 use order9_units::Order;
 
-use super::{HugePage, NR, SMALLEST, subpages};
+use super::{HugePage, HugeSize, NR, subpages};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -272,8 +272,7 @@ impl HugeMemory {
 impl PhysMem {
     fn check_huge_frames(&self, head: Idx) -> Verdict {
         let (pfn, word) = (self.frames.pfn(head), self.frames.word(head));
-        let fits = word.order() >= SMALLEST && word.order() <= Order::PAGEBLOCK;
-        let live = word.is_allocated() && fits && word.has(Flag::Owned);
+        let live = word.is_allocated() && HugeSize::new(word.order()).is_some() && word.has(Flag::Owned);
         require(live, "a huge page is one allocation of order 2 to 9", || format!("{pfn:?}: {:?}", word.state()))?;
         let tails = self.parts(head).skip(1).all(|idx| self.frames.word(idx).is_tail());
         require(tails, "the other frames of a huge page are its tails", || format!("{pfn:?}"))?;

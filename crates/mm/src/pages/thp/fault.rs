@@ -26,11 +26,18 @@ impl PhysMem {
         self.is_enabled_for(vma) && vma.kind == VmaKind::Anon
     }
 
-    /// Whether `transparent_hugepage/enabled`, that of the size, and advice allow huge pages in a mapping.
+    /// Whether `transparent_hugepage/enabled`, that of the size, and advice allow huge pages of 2 MiB in a mapping.
     pub(super) fn is_enabled_for(&self, vma: &Vma) -> bool {
-        match self.settings.thp.rule() {
-            HugeEnabled::Always => vma.advice != HugeAdvice::NoHuge,
-            HugeEnabled::Madvise => vma.advice == HugeAdvice::Huge,
+        vma.may_be_huge(self.settings.thp.rule())
+    }
+}
+
+impl Vma {
+    /// Whether a rule and the advice for the mapping allow huge pages in it.
+    pub(super) const fn may_be_huge(&self, rule: HugeEnabled) -> bool {
+        match rule {
+            HugeEnabled::Always => !matches!(self.advice, HugeAdvice::NoHuge),
+            HugeEnabled::Madvise => matches!(self.advice, HugeAdvice::Huge),
             HugeEnabled::Never => false,
         }
     }
@@ -235,6 +242,7 @@ impl UsedPages {
                 phys.free_fresh(phys.frames.at(page), cpu);
                 fault.with_table_for(Need::PageTable)
             }
+            (Need::SmallHuge(size), _) => self.refuse_small(fault, size, phys),
             (_, None) => self.resolve_refused(fault, phys),
             (_, Some(search)) => {
                 let next = self.go_on_searching(search, phys);

@@ -62,8 +62,34 @@ impl UsedPages {
         }
     }
 
-    /// A single mapping of a base page is gone.
+    /// A single mapping of a base page is gone. A huge page that is mapped in part from now on waits for its split.
     pub(crate) fn unmap_subpage(&mut self, at: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Rss {
+        let small = self.small_head(idx, phys);
+        let rss = self.unmap_part(at, idx, cpu, phys);
+        if let Some(head) = small {
+            self.queue_if_partial(head, phys);
+        }
+        rss
+    }
+
+    /// The first frame of the huge page of less than 2 MiB that `idx` is part of.
+    #[inline]
+    pub(crate) fn small_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
+        self.rmap.huge_head(idx, phys).filter(|&head| phys.frames.word(head).order() < Order::PAGEBLOCK)
+    }
+
+    /// Puts a huge page of less than 2 MiB in the deferred split queue if it is still there and mapped in part.
+    pub(crate) fn queue_if_partial(&mut self, head: Idx, phys: &mut PhysMem) {
+        let page = self.huge.page(head);
+        let is_partial = page.mapped > 0 && u64::from(page.mapped) < phys.frames.word(head).frames();
+        if is_partial && !phys.frames.word(head).has(PageFlag::SwapCache) {
+            self.huge.queue_deferred(head, phys);
+        }
+    }
+
+    /// A single mapping of a base page is gone; of one of less than 2 MiB, it is the caller's to look whether it is mapped in
+    /// part, since entries go in batches.
+    pub(crate) fn unmap_part(&mut self, at: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Rss {
         let (head, place) = (phys.head_of(idx), self.rmap.of_subpage(idx));
         let last = match self.rmap.owner(place) {
             Owner::Anon(_) => {
@@ -81,7 +107,8 @@ impl UsedPages {
         page.mapped -= u32::from(last);
         if last && page.pmds.is_empty() {
             self.levels.anon -= 1;
-            if !phys.frames.word(head).has(PageFlag::SwapCache) {
+            let word = phys.frames.word(head);
+            if word.order() == Order::PAGEBLOCK && !word.has(PageFlag::SwapCache) {
                 self.huge.queue_deferred(head, phys);
             }
         }

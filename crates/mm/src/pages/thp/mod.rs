@@ -24,6 +24,7 @@ mod queue;
 mod rules;
 mod settings;
 mod size;
+mod small;
 mod split;
 mod swap;
 #[cfg(test)]
@@ -50,12 +51,11 @@ pub use collapse::{Collapse, CollapseFailure, CollapseRange};
 pub(crate) use filled::Filled;
 pub(crate) use khugepaged::Khugepaged;
 pub use khugepaged::{KhugepagedPause, KhugepagedStep};
-pub use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
+pub use order9_units::{HugeDefrag, HugeEnabled, HugeSize, SizeEnabled};
 pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
+use size::SizeEvents;
 pub use size::{SizeShmemEnabled, SizeStat};
 
-/// The smallest huge page of a program: `hugepages-16kB`.
-pub(crate) const SMALLEST: Order = Order::new(2).expect("it is an order");
 /// Base pages of a huge page of 2 MiB.
 pub(crate) const NR: u32 = PAGEBLOCK_PAGES.get() as u32;
 
@@ -100,6 +100,8 @@ pub struct HugeMemory {
     pub(crate) filled: Option<Filled>,
     /// The daemon that makes huge pages of base pages in the background.
     pub(crate) khugepaged: Khugepaged,
+    /// Events of pages of less than 2 MiB, by size.
+    small_events: [SizeEvents; HugeSize::COUNT - 1],
 }
 
 impl HugeMemory {

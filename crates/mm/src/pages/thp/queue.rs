@@ -21,7 +21,10 @@ impl HugeMemory {
         if self.page(head).partial {
             return;
         }
-        phys.counters.thp_deferred_split_page += 1;
+        match self.small_events_of(head, phys) {
+            Some(events) => events.split_deferred += 1,
+            None => phys.counters.thp_deferred_split_page += 1,
+        }
         let queued = self.page(head).queued.is_some();
         if queued && !phys.policy.reclaim.partial_first {
             self.page_mut(head).partial = true;

@@ -3,7 +3,7 @@
 //! Linux' Documentation/admin-guide/mm/transhuge.rst. [`fault_gfp`] is the table of defrag mode, advice and release.
 
 use order9_frames::Gfp;
-use order9_units::{HugeDefrag, HugeEnabled, SizeEnabled};
+use order9_units::{HugeDefrag, HugeEnabled, HugeSize, SizeEnabled};
 
 use super::placement::HugePrices;
 use crate::phys::PhysMem;
@@ -113,9 +113,12 @@ impl PhysMem {
         }
     }
 
-    /// `thp_anon=` at boot: `hugepages-2048kB/enabled` from the start, likewise, on any machine.
-    pub fn start_with_thp_size(&mut self, enabled: SizeEnabled) {
-        self.settings.thp.size_enabled = enabled;
+    /// `thp_anon=` at boot: the files `hugepages-*kB/enabled` from the start, likewise, on any machine. Sizes that are not
+    /// named are `never`.
+    pub fn start_with_thp_sizes(&mut self, named: impl IntoIterator<Item = (HugeSize, SizeEnabled)>) {
+        let sizes = &mut self.settings.thp.sizes;
+        HugeSize::all().for_each(|size| sizes.set(size, SizeEnabled::Never));
+        named.into_iter().for_each(|(size, enabled)| sizes.set(size, enabled));
         self.setup_watermarks();
     }
 }

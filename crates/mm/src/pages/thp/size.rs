@@ -1,18 +1,18 @@
-//! `transparent_hugepage/hugepages-2048kB/`: who gets huge pages of this size, and what has become of them.
+//! `transparent_hugepage/hugepages-*kB/`: who gets huge pages of a size, and what has become of them.
 //!
 //! Key types: [`SizeEnabled`], [`SizeShmemEnabled`] (the two files that can be written), [`SizeStat`] (the files of `stats/`).
-//! Linux has such a folder for each size of page that memory can be mapped by; 2 MiB is the only one here. LKML: "mm: thp:
-//! introduce multi-size THP sysfs interface" (2023), "mm: add per-order mTHP alloc and swpout counters" (2024); Linux'
+//! Shared memory has pages of 2 MiB alone here. LKML: "mm: thp: introduce multi-size THP sysfs interface" (2023), "mm: add per-order mTHP alloc and swpout counters" (2024); Linux'
 //! Documentation/admin-guide/mm/transhuge.rst.
 
 use order9_frames::Idx;
-use order9_units::SizeEnabled;
+use order9_units::{HugeSize, SizeEnabled};
 
 use crate::page_cache::PageCache;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::shmem::ShmemHuge;
 use crate::space::Owner;
+use crate::thp::HugeMemory;
 
 /// `hugepages-2048kB/shmem_enabled`: which shared anonymous memory and memfds get huge pages of this size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,19 @@ pub enum SizeShmemEnabled {
     Own(ShmemHuge),
 }
 
-/// A statistic of pages of this size, as `hugepages-2048kB/stats` has them.
+/// Events of the pages of a size below 2 MiB. Those of 2 MiB are among the counters of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SizeEvents {
+    pub(super) fault_alloc: u64,
+    pub(super) fault_fallback: u64,
+    pub(super) split: u64,
+    pub(super) split_failed: u64,
+    pub(super) split_deferred: u64,
+    pub(super) swpout: u64,
+    pub(super) swpout_fallback: u64,
+}
+
+/// A statistic of pages of a size, as `hugepages-*kB/stats` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeStat {
     /// `anon_fault_alloc`.
@@ -45,18 +57,22 @@ pub enum SizeStat {
     SplitDeferred,
     /// `split_failed`.
     SplitFailed,
+    /// `swpout`.
+    Swpout,
+    /// `swpout_fallback`.
+    SwpoutFallback,
 }
 
 impl PhysMem {
-    /// `hugepages-2048kB/enabled`.
+    /// `hugepages-*kB/enabled`.
     #[must_use]
-    pub const fn thp_size_enabled(&self) -> SizeEnabled {
-        self.settings.thp.size_enabled
+    pub const fn thp_size_enabled(&self, size: HugeSize) -> SizeEnabled {
+        self.settings.thp.sizes.get(size)
     }
 
-    /// Sets `hugepages-2048kB/enabled`, for faults from now on; else as `PhysMem::set_thp_enabled`.
-    pub fn set_thp_size_enabled(&mut self, enabled: SizeEnabled) {
-        self.change_enabled(|thp| thp.size_enabled = enabled);
+    /// Sets `hugepages-*kB/enabled`, for faults from now on; that of 2 MiB else as `PhysMem::set_thp_enabled`.
+    pub fn set_thp_size_enabled(&mut self, size: HugeSize, enabled: SizeEnabled) {
+        self.change_enabled(|thp| thp.sizes.set(size, enabled));
     }
 }
 
@@ -74,28 +90,56 @@ impl PageCache {
 }
 
 impl UsedPages {
-    /// A statistic of huge pages.
+    /// A statistic of huge pages of a size.
     #[must_use]
-    pub(crate) fn thp_size_stat(&self, stat: SizeStat, phys: &PhysMem) -> u64 {
+    pub(crate) fn thp_size_stat(&self, size: HugeSize, stat: SizeStat, phys: &PhysMem) -> u64 {
         let counters = &phys.counters;
+        if let Some(events) = self.huge.small_events.get(size.index()) {
+            match stat {
+                SizeStat::AnonFaultAlloc => return events.fault_alloc,
+                SizeStat::AnonFaultFallback => return events.fault_fallback,
+                SizeStat::Split => return events.split,
+                SizeStat::SplitDeferred => return events.split_deferred,
+                SizeStat::SplitFailed => return events.split_failed,
+                SizeStat::Swpout => return events.swpout,
+                SizeStat::SwpoutFallback => return events.swpout_fallback,
+                SizeStat::ShmemAlloc | SizeStat::ShmemFallback => return 0,
+                SizeStat::NrAnon | SizeStat::NrAnonPartiallyMapped => {}
+            }
+        }
         match stat {
             SizeStat::AnonFaultAlloc => counters.thp_fault_alloc,
             // Reads that did not get the page of zeros are faults that fell back, but not from a page of this size.
             SizeStat::AnonFaultFallback => counters.thp_fault_fallback - counters.thp_zero_page_alloc_failed,
-            SizeStat::NrAnon => self.anon_huge_pages().count() as u64,
+            SizeStat::NrAnon => self.anon_huge_pages(size, phys).count() as u64,
             SizeStat::NrAnonPartiallyMapped => {
-                self.anon_huge_pages().filter(|&head| self.huge.is_partially_mapped(head)).count() as u64
+                self.anon_huge_pages(size, phys).filter(|&head| self.huge.is_partially_mapped(head)).count() as u64
             }
             SizeStat::ShmemAlloc => counters.thp_file_alloc,
             SizeStat::ShmemFallback => counters.thp_file_fallback,
             SizeStat::Split => counters.thp_split_page,
             SizeStat::SplitDeferred => counters.thp_deferred_split_page,
             SizeStat::SplitFailed => counters.thp_split_page_failed,
+            SizeStat::Swpout => counters.thp_swpout,
+            SizeStat::SwpoutFallback => counters.thp_swpout_fallback,
         }
     }
 
-    /// The first frames of all anonymous huge pages, whoever maps them.
-    fn anon_huge_pages(&self) -> impl Iterator<Item = Idx> {
-        self.huge.heads().filter(|&head| self.rmap.owner(head) == Owner::Huge)
+    /// The first frames of all anonymous huge pages of a size, whoever maps them.
+    fn anon_huge_pages(&self, size: HugeSize, phys: &PhysMem) -> impl Iterator<Item = Idx> {
+        let has_size = move |head: Idx| phys.frames.word(head).order() == size.order();
+        self.huge.heads().filter(move |&head| self.rmap.owner(head) == Owner::Huge && has_size(head))
+    }
+}
+
+impl HugeMemory {
+    /// Events of pages of the size of that which starts at `head`; `None` for those of 2 MiB, and what is no huge page.
+    pub(super) fn small_events_of(&mut self, head: Idx, phys: &PhysMem) -> Option<&mut SizeEvents> {
+        self.small_events(HugeSize::new(phys.frames.word(head).order())?)
+    }
+
+    /// Events of pages of a size; `None` for 2 MiB.
+    pub(super) fn small_events(&mut self, size: HugeSize) -> Option<&mut SizeEvents> {
+        self.small_events.get_mut(size.index())
     }
 }

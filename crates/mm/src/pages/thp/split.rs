@@ -101,7 +101,10 @@ impl UsedPages {
 
     fn split_unless_held(&mut self, head: Idx, isolated: bool, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         if !Self::can_split(phys.frames.word(head), isolated) {
-            phys.counters.thp_split_page_failed += 1;
+            match self.huge.small_events_of(head, phys) {
+                Some(events) => events.split_failed += 1,
+                None => phys.counters.thp_split_page_failed += 1,
+            }
             return Err(Errno::Ebusy);
         }
         if self.rmap.file_huge_head(head, phys).is_some() {
@@ -117,7 +120,10 @@ impl UsedPages {
         phys.work.ptes_cleared += ptes;
         phys.work.ptes_set += ptes;
         phys.work.tlb_flushes += 1;
-        phys.counters.thp_split_page += 1;
+        match self.huge.small_events_of(head, phys) {
+            Some(events) => events.split += 1,
+            None => phys.counters.thp_split_page += 1,
+        }
         let (zeros, parts) = (self.huge.zeros_of(head, phys), phys.parts(head));
         self.take_apart(head, phys);
         let unmapped = |idx: &Idx| self.rmap.owner(*idx) == Owner::Nobody;

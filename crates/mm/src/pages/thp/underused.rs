@@ -44,7 +44,7 @@ impl HugeMemory {
         if phys.frames.word(head).has(PageFlag::SwapCache) {
             return Vec::new();
         }
-        let zeros: Vec<Idx> = subpages(head).filter(|&idx| !filled.get(idx)).collect();
+        let zeros: Vec<Idx> = phys.parts(head).filter(|&idx| !filled.get(idx)).collect();
         phys.work.pages_compared += zeros.len() as u64;
         zeros
     }

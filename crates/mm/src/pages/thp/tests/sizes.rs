@@ -9,7 +9,7 @@ use crate::page_cache::FileId;
 use crate::policy::{HugeInterface, Policy};
 use crate::shmem::{MountId, ShmemEnabled, ShmemHuge};
 use crate::space::{Access, Backing, Madvise, MmapRequest, Place};
-use crate::thp::{HugeEnabled, KhugepagedPause, SizeEnabled, SizeShmemEnabled, SizeStat};
+use crate::thp::{HugeEnabled, HugeSize, KhugepagedPause, SizeEnabled, SizeShmemEnabled, SizeStat};
 
 fn with_sizes() -> Policy {
     let mut policy = Policy::default();
@@ -30,7 +30,7 @@ fn the_file_of_the_size_decides_unless_it_inherits() {
         for (all_sizes, expected) in [(HugeEnabled::Always, with_always), (HugeEnabled::Never, with_never)] {
             let mut mm = boot(with_sizes());
             mm.phys.set_thp_enabled(all_sizes);
-            mm.phys.set_thp_size_enabled(word);
+            mm.phys.set_thp_size_enabled(HugeSize::PMD, word);
             let space = program(&mut mm, 2 * HUGE);
             mm.madvise(space, at(HUGE), pages(HUGE), Madvise::HugePage, CPU).expect("it is mapped");
             [0, HUGE].iter().for_each(|&page| write(&mut mm, space, page));
@@ -53,7 +53,7 @@ fn khugepaged_rests_when_neither_file_names_anybody() {
         let (mut mm, _) = base_pages(with_sizes(), &[1]);
         let raised = mm.phys.min_free_kbytes();
         mm.phys.set_thp_enabled(all_sizes);
-        mm.phys.set_thp_size_enabled(word);
+        mm.phys.set_thp_size_enabled(HugeSize::PMD, word);
         assert_eq!(
             mm.pages.huge.khugepaged_pause(&mm.phys) == KhugepagedPause::UntilWoken,
             rests,
@@ -65,7 +65,7 @@ fn khugepaged_rests_when_neither_file_names_anybody() {
 
 /// Whether the first access to shared anonymous memory, or to a file of `mount`, makes a huge page.
 fn gets_huge(mm: &mut Mm, mount: Option<MountId>, advised: bool) -> bool {
-    let before = mm.thp_size_stat(SizeStat::ShmemAlloc);
+    let before = mm.thp_size_stat(HugeSize::PMD, SizeStat::ShmemAlloc);
     let space = mm.create_space().expect("there are few");
     let file: Option<FileId> =
         mount.map(|mount| mm.create_file_on(mount, Pages::new(HUGE), None).expect("there is room"));
@@ -80,7 +80,7 @@ fn gets_huge(mm: &mut Mm, mount: Option<MountId>, advised: bool) -> bool {
     }
     access(mm, space, at(0), Access::Write, true);
     mm.exit(space, CPU).expect("it lives");
-    mm.thp_size_stat(SizeStat::ShmemAlloc) > before
+    mm.thp_size_stat(HugeSize::PMD, SizeStat::ShmemAlloc) > before
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn statistics_of_the_size_count_what_happens_to_its_pages() {
             SizeStat::SplitDeferred,
             SizeStat::Split,
         ]
-        .map(|stat| mm.thp_size_stat(stat))
+        .map(|stat| mm.thp_size_stat(HugeSize::PMD, stat))
     };
     [0, HUGE, 2 * HUGE].iter().for_each(|&page| write(&mut mm, space, page));
     assert_eq!(anon(&mm), [3, 0, 3, 0, 0, 0]);
@@ -141,16 +141,19 @@ fn statistics_of_the_size_count_what_happens_to_its_pages() {
     let head = frame(&mm, space, HUGE);
     mm.pin(head).expect("it is mapped");
     assert!(mm.pages.split_huge_page(head, CPU, &mut mm.phys).is_err());
-    assert_eq!(mm.thp_size_stat(SizeStat::SplitFailed), 1);
+    assert_eq!(mm.thp_size_stat(HugeSize::PMD, SizeStat::SplitFailed), 1);
     mm.unpin(head).expect("it is pinned");
     let child = fork(&mut mm, space);
-    assert_eq!(mm.thp_size_stat(SizeStat::NrAnon), 2, "each once, whoever maps it");
+    assert_eq!(mm.thp_size_stat(HugeSize::PMD, SizeStat::NrAnon), 2, "each once, whoever maps it");
     mm.exit(child, CPU).expect("it lives");
     mm.exit(space, CPU).expect("it lives");
-    assert_eq!(mm.thp_size_stat(SizeStat::NrAnon), 0);
+    assert_eq!(mm.thp_size_stat(HugeSize::PMD, SizeStat::NrAnon), 0);
     mm.pages.cache.set_shmem_enabled(ShmemEnabled::Mount(ShmemHuge::Always));
     assert!(gets_huge(&mut mm, None, false));
-    assert_eq!([SizeStat::ShmemAlloc, SizeStat::ShmemFallback].map(|stat| mm.thp_size_stat(stat)), [1, 0]);
+    assert_eq!(
+        [SizeStat::ShmemAlloc, SizeStat::ShmemFallback].map(|stat| mm.thp_size_stat(HugeSize::PMD, stat)),
+        [1, 0]
+    );
 }
 
 #[test]
@@ -158,5 +161,8 @@ fn collapse_makes_pages_that_the_statistics_know() {
     let (mut mm, spaces) = base_pages(with_sizes(), &[1]);
     pass(&mut mm, true);
     assert!(is_huge(&mm, spaces[0], 0));
-    assert_eq!((mm.thp_size_stat(SizeStat::NrAnon), mm.thp_size_stat(SizeStat::AnonFaultAlloc)), (1, 0));
+    assert_eq!(
+        (mm.thp_size_stat(HugeSize::PMD, SizeStat::NrAnon), mm.thp_size_stat(HugeSize::PMD, SizeStat::AnonFaultAlloc)),
+        (1, 0)
+    );
 }
