@@ -106,6 +106,16 @@ impl<W: Watch, S: Storage> Frames<W, S> {
         self.counters.pgfree += 1;
     }
 
+    /// Makes held frames, which were taken one by one and make up a block of `order`, one fresh allocation.
+    pub fn use_held_frames(&mut self, first: Idx, order: Order) {
+        let frames = order.pages().get();
+        self.count_out_run(first, Order::ZERO, frames, Class::Isolated);
+        let word = Word::allocated(order);
+        self.table.set(first, word);
+        (1..frames as u32).for_each(|frame| self.table.set(first.plus(frame), Word::TAIL));
+        self.count_in(first, order, Class::of_used(word));
+    }
+
     /// Puts a held block back on the free lists, under the lock of its zone.
     pub fn release_held_block(&mut self, idx: Idx, order: Order) {
         self.count_out(idx, order, Class::Isolated);

@@ -78,6 +78,8 @@ pub struct CompactionPolicy {
     pub gives_way: bool,
     /// Frames that were jumped over count as scanned. 6.4+.
     pub scan_counts_jumps: bool,
+    /// Compaction moves huge pages of less than 2 MiB whole, up to the order that it is for; else it passes them over. 6.9+.
+    pub migrate_large_folios: bool,
     /// All frames of a free block that is taken count as scanned. 6.0+.
     pub scan_counts_taken: bool,
     /// Pages are unmapped together, flushed once and moved together, in batches of up to 512. 6.3+.
@@ -231,6 +233,7 @@ impl Default for CompactionPolicy {
             works_ahead: false,
             gives_way: false,
             scan_counts_jumps: false,
+            migrate_large_folios: false,
             scan_counts_taken: false,
             batched_migrate: false,
             defer_cap: 6,

@@ -122,6 +122,8 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.thp.free_empty_tables = either();
     policy.reclaim.swap_clusters_by_order = either();
     policy.reclaim.swap_used_first = either();
+    policy.compaction.migrate_large_folios = either();
+    policy.compaction.batched_migrate = either();
     policy
 }
 

@@ -2,7 +2,6 @@
 //! unmovable.
 
 use order9_frames::{FrameState, Idx, Word, bits};
-use order9_units::Order;
 
 use crate::compaction::BLOCK;
 use crate::compaction::run::control::CompactControl;
@@ -54,6 +53,9 @@ impl UsedPages {
             let word = phys.frames.word(idx);
             let frames = match word.state() {
                 FrameState::Free { .. } | FrameState::Pcp { .. } => word.frames().min(BLOCK.get()),
+                FrameState::Allocated { .. } if phys.policy.compaction.migrate_large_folios => {
+                    word.frames().min(BLOCK.get())
+                }
                 _ => 1,
             };
             scanned += if phys.policy.compaction.scan_counts_jumps { frames } else { 1 };
@@ -74,10 +76,9 @@ impl UsedPages {
     pub(super) fn may_isolate_frame(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem) -> bool {
         // Direct compaction never waits for a page lock.
         let busy = word.has(PageFlag::Locked) && (run.by.is_direct() || run.mode == crate::migrate::MigrateMode::Async);
-        let single = word.is_allocated() && word.order() == Order::ZERO;
-        single
+        word.is_allocated()
             && !busy
-            && match self.classify(run, idx, word) {
+            && match self.classify(run, idx, word, phys) {
                 Found::Lru(word) => self.may_isolate_lru(run, idx, word, phys),
                 Found::Movable => true,
                 Found::Failure(_) | Found::Free(_) => false,

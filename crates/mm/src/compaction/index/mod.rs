@@ -117,14 +117,14 @@ impl UsedPages {
     /// Isolates the next batch of the claimed pageblock; ends the claim once no page is left.
     fn isolate_from_claim(&mut self, run: &mut CompactControl, phys: &mut PhysMem) -> Round {
         let Some(mut claim) = run.claim else { return Round::Next };
-        while run.migratepages.len() < CLUSTER
+        while run.isolated_pages() < CLUSTER
             && let Some(frame) = claim.pages.pop()
         {
             let idx = claim.first.plus(frame);
             let word = phys.frames.word(idx);
             if matches!(word.state(), FrameState::Allocated { .. }) && self.may_isolate_frame(run, idx, word, phys) {
                 self.lru.isolate_lru(idx, phys);
-                run.migratepages.push(idx);
+                run.add_source(idx, word);
             }
         }
         run.claim = Some(claim);

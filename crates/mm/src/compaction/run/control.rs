@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use order9_frames::{AllocFlags, Gfp, Idx, Mark, ZoneId};
+use order9_frames::{AllocFlags, Gfp, Idx, Mark, Word, ZoneId};
 use order9_units::{Migratetype, Order, Pfn, ZoneKind};
 
 use crate::compact_result::CompactPriority;
@@ -135,7 +135,9 @@ pub(crate) struct CompactControl {
     pub(in crate::compaction) waited: bool,
     // Until the batch has moved.
     pub(crate) migratepages: Vec<Idx>,
-    /// Length of the batch when all of it was isolated.
+    /// Base pages that were isolated for the batch.
+    isolated_pages: usize,
+    /// Base pages of the batch when all of it was isolated.
     nr_migratepages: usize,
     /// Free frames to move pages to, held one by one; the last is used first.
     pub(crate) freepages: Vec<Idx>,
@@ -176,6 +178,7 @@ impl CompactControl {
             failed_claims: 0,
             waited: false,
             migratepages: Vec::new(),
+            isolated_pages: 0,
             nr_migratepages: 0,
             freepages: Vec::new(),
         }
@@ -193,18 +196,45 @@ impl CompactControl {
 
     /// The batch is isolated, and needs as many targets; returns how many.
     pub(in crate::compaction) const fn begin_batch(&mut self) -> usize {
-        self.nr_migratepages = self.migratepages.len();
+        self.nr_migratepages = self.isolated_pages;
         self.nr_migratepages
+    }
+
+    /// Adds an isolated page, or huge page, to the batch.
+    pub(in crate::compaction) fn add_source(&mut self, idx: Idx, word: Word) {
+        self.migratepages.push(idx);
+        self.isolated_pages += word.frames() as usize;
+    }
+
+    /// Base pages that were isolated for the batch.
+    pub(in crate::compaction) const fn isolated_pages(&self) -> usize {
+        self.isolated_pages
     }
 
     /// The batch has moved or is put back, and needs no targets.
     pub(in crate::compaction) const fn end_batch(&mut self) {
-        self.nr_migratepages = 0;
+        (self.isolated_pages, self.nr_migratepages) = (0, 0);
     }
 
     /// Free frames that the batch needs and the run does not have.
     pub(in crate::compaction) const fn targets_wanted(&self) -> usize {
         self.nr_migratepages.saturating_sub(self.freepages.len())
+    }
+
+    /// Takes held frames that make up a block of `order`, the last such; its first frame.
+    pub(crate) fn take_target_block(&mut self, order: Order) -> Option<Idx> {
+        let frames = order.pages().get() as usize;
+        let first_of = |run: &[Idx]| {
+            let (one, other) = (run[0].min(run[frames - 1]), run[0].max(run[frames - 1]));
+            // Frames of a block were held in a row, upward or downward.
+            let in_a_row = run.windows(2).all(|pair| pair[0].0.abs_diff(pair[1].0) == 1);
+            let fits = one.at().is_multiple_of(frames) && other.at() - one.at() == frames - 1 && in_a_row;
+            fits.then_some(one)
+        };
+        let windows = self.freepages.windows(frames).enumerate().rev();
+        let (at, first) = windows.filter_map(|(at, run)| Some((at, first_of(run)?))).next()?;
+        self.freepages.drain(at..at + frames);
+        Some(first)
     }
 
     /// Whether the free frames suffice for the batch.

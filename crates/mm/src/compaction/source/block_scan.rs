@@ -99,7 +99,7 @@ impl Compaction {
                 scan.at += used;
                 continue;
             }
-            match pages.classify(run, idx, word) {
+            match pages.classify(run, idx, word, phys) {
                 Found::Free(frames) => {
                     scan.scanned += if phys.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
                     scan.at += Pages::new(frames);
@@ -109,7 +109,7 @@ impl Compaction {
                     pages.scan_failed(run, scan, frames, phys);
                 }
                 Found::Movable => {
-                    if pages.take_source(run, scan, idx, phys) {
+                    if pages.take_source(run, scan, idx, word, phys) {
                         return false;
                     }
                 }
@@ -118,8 +118,8 @@ impl Compaction {
                         return true;
                     }
                     if !pages.may_isolate_lru(run, idx, word, phys) {
-                        pages.scan_failed(run, scan, 1, phys);
-                    } else if pages.take_source(run, scan, idx, phys) {
+                        pages.scan_failed(run, scan, word.frames(), phys);
+                    } else if pages.take_source(run, scan, idx, word, phys) {
                         return false;
                     }
                 }
@@ -187,15 +187,23 @@ impl Compaction {
 
 impl UsedPages {
     /// Isolates the page at `idx`; returns whether the batch is full.
-    fn take_source(&mut self, run: &mut CompactControl, scan: &mut Scan, idx: Idx, phys: &mut PhysMem) -> bool {
+    fn take_source(
+        &mut self,
+        run: &mut CompactControl,
+        scan: &mut Scan,
+        idx: Idx,
+        word: Word,
+        phys: &mut PhysMem,
+    ) -> bool {
         self.lru.isolate_lru(idx, phys);
         self.lru.lock.count_isolated(1);
-        run.migratepages.push(idx);
+        run.add_source(idx, word);
+        scan.scanned += word.frames() - 1;
         if phys.policy.compaction.drain_mark == DrainMark::LowestIsolated && run.last_migrated.is_none() {
             run.last_migrated = Some(scan.at);
         }
-        scan.at += Pages::new(1);
-        run.migratepages.len() >= CLUSTER && !run.rescan && !run.contended
+        scan.at += Pages::new(word.frames());
+        run.isolated_pages() >= CLUSTER && !run.rescan && !run.contended
     }
 
     /// Steps over frames that cannot move. A run that gives up ranges puts the pages of this range back and goes on

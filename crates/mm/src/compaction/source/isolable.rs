@@ -20,20 +20,20 @@ pub(crate) enum Found {
     Free(u64),
     /// A page of a driver that moves its own pages.
     Movable,
-    /// A page that may be isolated under the lock of its LRU list.
+    /// A page, or a huge page as one, that may be isolated under the lock of its LRU list.
     Lru(Word),
 }
 
 impl UsedPages {
     /// Kind of the frame at `idx`, whose state is `word`.
-    pub(in crate::compaction) fn classify(&self, run: &CompactControl, idx: Idx, word: Word) -> Found {
+    pub(in crate::compaction) fn classify(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem) -> Found {
         if word.is_free() {
             return Found::Free(word.frames());
         }
         if !word.is_allocated() {
             return Found::Failure(1);
         }
-        if word.order() > Order::ZERO {
+        if word.order() > Order::ZERO && !self.moves_whole(run, idx, word, phys) {
             return Found::Failure(word.frames());
         }
         if !word.has(PageFlag::Lru) {
@@ -42,13 +42,20 @@ impl UsedPages {
         }
         let asks_owner = word.has(Flag::Pinned) || !run.gfp.has(Gfp::FS);
         if asks_owner {
-            let unmapped = matches!(self.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. });
+            let unmapped = matches!(self.rmap.owner(idx), Owner::Anon(_) | Owner::Shared { .. } | Owner::Huge);
             let has_mapping = !unmapped || word.has(PageFlag::SwapCache);
             if word.has(Flag::Pinned) && !has_mapping || !run.gfp.has(Gfp::FS) && has_mapping {
-                return Found::Failure(1);
+                return Found::Failure(word.frames());
             }
         }
         Found::Lru(word)
+    }
+
+    /// Whether a block of several frames is a huge page that the run may move as one: it is smaller than what the run is to
+    /// make.
+    fn moves_whole(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem) -> bool {
+        let is_smaller = word.order() < run.order.unwrap_or(Order::PAGEBLOCK).min(Order::PAGEBLOCK);
+        phys.policy.compaction.migrate_large_folios && is_smaller && self.rmap.owner(idx) == Owner::Huge
     }
 
     /// Whether the run's mode and the settings let it isolate a page of an LRU list.

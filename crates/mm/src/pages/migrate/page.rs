@@ -36,6 +36,8 @@ pub(crate) enum Outcome {
     Write(FileWrite),
     /// The page is as it was, still isolated, and would fail in every pass (`EBUSY`).
     Failed(MigrateFailure),
+    /// A huge page is base pages now, all still isolated; there was no block to move it to as one.
+    Split,
     /// The page is as it was, still isolated; the caller waits for its holder and tries again.
     Wait(HeldBy),
 }
@@ -88,6 +90,41 @@ impl UsedPages {
         }
         self.move_page(source, target, owner, &mappings, attempt.cpu, phys);
         Outcome::Moved
+    }
+
+    /// Tries to move the isolated huge page `source` of less than 2 MiB to the held frames from `target` on.
+    pub(crate) fn migrate_small_huge(
+        &mut self,
+        source: Idx,
+        target: Idx,
+        attempt: &Attempt,
+        phys: &mut PhysMem,
+    ) -> Outcome {
+        let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
+        if owner == Owner::Kept && !word.with(Flag::Isolated, false).is_held() {
+            self.lru.end_isolation(source, phys);
+            self.disown(source, attempt.cpu, phys);
+            return Outcome::Freed;
+        }
+        if let Some(outcome) = phys.busy(word, attempt) {
+            return outcome;
+        }
+        if word.has(Flag::Pinned) {
+            return phys.again(MigrateFailure::Pinned);
+        }
+        phys.frames.use_held_frames(target, word.order());
+        phys.counters.held_used += word.frames();
+        let page = phys.frames.pfn(target);
+        self.migrate_huge(source, page, attempt.cpu, phys).expect("nobody holds it");
+        Outcome::Moved
+    }
+
+    /// Splits an isolated huge page that there is no block for.
+    pub(crate) fn split_for_migration(&mut self, source: Idx, attempt: &Attempt, phys: &mut PhysMem) -> Outcome {
+        match self.split_isolated(source, attempt.cpu, phys) {
+            Ok(()) => Outcome::Split,
+            Err(_) => phys.failed(MigrateFailure::NoTarget),
+        }
     }
 
     /// Puts an isolated page back, or frees it if only the isolation still kept it.

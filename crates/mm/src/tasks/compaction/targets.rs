@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use order9_frames::Idx;
+use order9_units::Order;
 
 use crate::Mm;
 use crate::compaction::run::control::CompactId;
@@ -28,6 +29,14 @@ impl Targets for RunTargets {
             mm.compaction.isolate_freepages(run, &mut mm.phys);
         }
         run.freepages.pop()
+    }
+
+    fn take_block(&mut self, mm: &mut Mm, order: Order) -> Option<Idx> {
+        let run = mm.compact_runs.get_mut(self.0);
+        if run.freepages.is_empty() {
+            mm.compaction.isolate_freepages(run, &mut mm.phys);
+        }
+        run.take_target_block(order)
     }
 
     fn give_back(&mut self, mm: &mut Mm, target: Idx) {

@@ -4,6 +4,7 @@ use alloc::vec;
 use core::ops::Range;
 
 use order9_frames::Idx;
+use order9_units::Order;
 
 use crate::Mm;
 use crate::env::{Stall, Until};
@@ -60,7 +61,10 @@ struct Run<'a, E, S, G> {
 enum Tried {
     /// The page is no longer among the sources, or it is set aside.
     Gone,
-    Again,
+    /// So many base pages are in its place.
+    Split(usize),
+    /// It may move in another pass, with so many base pages.
+    Again(u64),
     NoTarget,
 }
 
@@ -75,9 +79,10 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
                 at -= 1;
                 let before = self.aside;
                 match self.attempt(at, pass).await {
-                    Tried::Again => again += 1,
+                    Tried::Again(pages) => again += pages,
                     // What was at the place of a page set aside has still to be tried.
                     Tried::Gone => at += usize::from(self.aside != before),
+                    Tried::Split(parts) => at += parts,
                     Tried::NoTarget => {
                         self.flush();
                         return self.give_up();
@@ -101,17 +106,20 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
             return;
         }
         (self.mode, self.batched, self.aside, self.done.failed) = (mode, false, None, 0);
-        for at in (0..self.left()).rev() {
-            let mut tried = Tried::Again;
+        let mut at = self.left();
+        while at > 0 {
+            at -= 1;
+            let mut tried = Tried::Again(0);
             for pass in MAY_WAIT..PASSES {
                 tried = self.attempt(at, pass).await;
-                if tried != Tried::Again {
+                if !matches!(tried, Tried::Again(_)) {
                     break;
                 }
             }
             match tried {
                 Tried::Gone => {}
-                Tried::Again => self.done.failed += 1,
+                Tried::Split(parts) => at += parts,
+                Tried::Again(pages) => self.done.failed += pages,
                 Tried::NoTarget => return self.give_up(),
             }
         }
@@ -133,25 +141,28 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
         loop {
             let (env, memalloc, cpu) = (self.env, self.env.task().memalloc, self.env.cpu());
             let attempt = Attempt { mode: self.mode, may_wait: pass >= MAY_WAIT, memalloc, cpu };
-            let Some((source, outcome)) = env.with(|mm| self.step(mm, at, &attempt)) else { return Tried::NoTarget };
+            let Some((source, pages, outcome)) = env.with(|mm| self.step(mm, at, &attempt)) else {
+                return Tried::NoTarget;
+            };
             let tried = match outcome {
                 Outcome::Moved => {
-                    self.done.moved += 1;
+                    self.done.moved += pages;
                     Tried::Gone
                 }
                 Outcome::Freed => {
-                    self.done.freed += 1;
+                    self.done.freed += pages;
                     Tried::Gone
                 }
-                Outcome::Again(_) => Tried::Again,
+                Outcome::Again(_) => Tried::Again(pages),
                 Outcome::Write(write) => {
                     env.submit(vec![PageWrite::File(write)]).await;
-                    Tried::Again
+                    Tried::Again(pages)
                 }
                 Outcome::Failed(_) => {
-                    self.done.failed += 1;
+                    self.done.failed += pages;
                     Tried::Gone
                 }
+                Outcome::Split => Tried::Split(pages as usize),
                 Outcome::Wait(by) => {
                     env.spend().await;
                     self.wait(source, by).await;
@@ -163,21 +174,14 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
         }
     }
 
-    /// Tries the page at a place of the list once, and takes it off the list if that settles it.
-    fn step(&mut self, mm: &mut Mm, at: usize, attempt: &Attempt) -> Option<(Idx, Outcome)> {
+    /// Tries the page at a place of the list once, and takes it off the list if that settles it; the page, and its base pages.
+    fn step(&mut self, mm: &mut Mm, at: usize, attempt: &Attempt) -> Option<(Idx, u64, Outcome)> {
         let source = self.sources.list(mm)[at];
-        let Some(target) = self.targets.take(mm, source) else {
-            mm.phys.counters.migrate_failures.count(MigrateFailure::NoTarget);
-            return None;
-        };
-        let flushes = mm.phys.work.tlb_flushes;
-        let outcome = mm.pages.migrate_page(source, target, attempt, &mut mm.phys);
+        let (flushes, order) = (mm.phys.work.tlb_flushes, mm.phys.frames.word(source).order());
+        let outcome = self.move_to_target(mm, source, order, attempt)?;
         if self.batched {
             self.unflushed |= mm.phys.work.tlb_flushes > flushes;
             mm.phys.work.tlb_flushes = flushes;
-        }
-        if outcome != Outcome::Moved {
-            self.targets.give_back(mm, target);
         }
         if matches!(outcome, Outcome::Failed(_)) && self.aside.is_none() {
             mm.pages.putback_movable(source, attempt.cpu, &mut mm.phys);
@@ -190,7 +194,34 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
                 *aside += 1;
             }
         }
-        Some((source, outcome))
+        if outcome == Outcome::Split {
+            let parts = (source.0..).take(order.pages().get() as usize).map(Idx);
+            self.sources.list(mm).splice(at..=at, parts);
+        }
+        Some((source, order.pages().get(), outcome))
+    }
+
+    /// Tries to move a page to a target of its size; `None` where there is none at all. For want of a block a huge page is
+    /// split.
+    fn move_to_target(&mut self, mm: &mut Mm, source: Idx, order: Order, attempt: &Attempt) -> Option<Outcome> {
+        let target = match order {
+            Order::ZERO => self.targets.take(mm, source),
+            order => self.targets.take_block(mm, order),
+        };
+        let (Mm { pages, phys, .. }, is_single) = (&mut *mm, order == Order::ZERO);
+        let outcome = match target {
+            Some(target) if is_single => pages.migrate_page(source, target, attempt, phys),
+            Some(target) => pages.migrate_small_huge(source, target, attempt, phys),
+            None if is_single => {
+                phys.counters.migrate_failures.count(MigrateFailure::NoTarget);
+                return None;
+            }
+            None => pages.split_for_migration(source, attempt, phys),
+        };
+        if let Some(target) = target.filter(|_| outcome != Outcome::Moved) {
+            (0..order.pages().get() as u32).for_each(|frame| self.targets.give_back(mm, target.plus(frame)));
+        }
+        Some(outcome)
     }
 
     async fn wait(&self, source: Idx, by: HeldBy) {
