@@ -58,6 +58,8 @@ pub struct ThpPolicy {
     pub shmem_retract: bool,
     /// Reclaim writes anonymous huge pages whole to swap that has room for them in one piece, and frees them whole. 4.14+.
     pub swap_whole: bool,
+    /// Huge pages of less than 2 MiB go to swap in one piece; else they are split first. 6.10+.
+    pub swap_small_whole: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
     /// Zone Movable counts among those for which huge pages raise `vm.min_free_kbytes`. Up to 4.15.
@@ -189,6 +191,7 @@ impl Default for ThpPolicy {
             within_size_end: false,
             shmem_retract: false,
             swap_whole: true,
+            swap_small_whole: false,
             stop_resets_min_free: false,
             min_free_all_zones: false,
             zero_by_slot: false,

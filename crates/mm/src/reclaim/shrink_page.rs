@@ -145,8 +145,8 @@ impl UsedPages {
         if freed { Outcome::Free } else { Outcome::Activate }
     }
 
-    /// Takes an unused anonymous huge page as far towards swap as [`Self::swap_out`] does, in one piece. One that is mapped
-    /// singly is split, since some parts may be free then without I/O; so is one that swap has no room for in one piece.
+    /// Takes an unused anonymous huge page as far towards swap as [`Self::swap_out`] does, in one piece. One of 2 MiB that is
+    /// mapped singly, and a smaller one that is mapped in part, is split, since some parts may be free then without I/O; so is one that swap has no room for in one piece.
     fn swap_out_huge(
         &mut self,
         run: &mut ReclaimControl,
@@ -157,8 +157,7 @@ impl UsedPages {
     ) -> Outcome {
         let (word, may_start_io) = (phys.frames.word(head), run.gfp.has(Gfp::IO));
         let cached = word.has(PageFlag::SwapCache);
-        let wanted =
-            phys.policy.thp.swap_whole && self.huge.is_mapped_huge(head) && !self.rmap.is_lazily_freeable(head, phys);
+        let wanted = self.huge.goes_whole(head, phys) && !self.rmap.is_lazily_freeable(head, phys);
         if !cached && (!wanted || !run.may_swap || !may_start_io) {
             return self.split_to_swap(run, head, of, tally, phys);
         }
@@ -167,7 +166,9 @@ impl UsedPages {
         }
         if !cached && !self.add_huge_to_swap(head, phys) {
             let done = self.split_to_swap(run, head, of, tally, phys);
-            phys.counters.thp_swpout_fallback += u64::from(matches!(done, Outcome::Split));
+            if matches!(done, Outcome::Split) {
+                self.huge.count_swpout_fallback(word.order(), phys);
+            }
             return done;
         }
         let flushes = phys.work.tlb_flushes;

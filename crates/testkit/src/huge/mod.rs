@@ -52,8 +52,9 @@ pub struct Tally {
     pub lazily_freed: u64,
     /// Fault allocations and fallbacks, splits of mappings and pages, refused ones, pages queued for one.
     pub thp: [u64; 6],
-    /// Huge pages of less than 2 MiB: fault allocations and fallbacks, splits, refused ones, pages queued for one.
-    pub small: [u64; 5],
+    /// Huge pages of less than 2 MiB: fault allocations and fallbacks, splits, refused ones, pages queued for one,
+    /// pages written to swap in one piece, and split since there was no room for that.
+    pub small: [u64; 7],
     /// Huge pages that moved whole, and pages that moved at all.
     pub moved: [u64; 2],
     /// Pages written to swap, and read back.
@@ -124,6 +125,7 @@ fn policy(choices: &mut impl Choices) -> Policy {
     policy.reclaim.swap_used_first = either();
     policy.compaction.migrate_large_folios = either();
     policy.compaction.batched_migrate = either();
+    policy.thp.swap_small_whole = either();
     policy
 }
 
@@ -222,6 +224,8 @@ impl<C: Choices> World<C> {
                     SizeStat::Split,
                     SizeStat::SplitFailed,
                     SizeStat::SplitDeferred,
+                    SizeStat::Swpout,
+                    SizeStat::SwpoutFallback,
                 ]
                 .map(|stat| HugeSize::PMD.below().map(|size| mm.thp_size_stat(size, stat)).sum()),
                 moved: [counters.thp_migration_success, counters.pgmigrate_success],

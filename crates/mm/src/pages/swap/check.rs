@@ -6,7 +6,6 @@ use alloc::format;
 use order9_frames::{Idx, Verdict, require};
 
 use super::SlotId;
-use super::free::CLUSTER;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -67,7 +66,7 @@ impl UsedPages {
         })
     }
 
-    /// A huge page in the swap cache has a cluster, in order; no huge entry maps it, something leads to it, and it does not
+    /// A huge page in the swap cache has slots in a row, aligned to its size; no huge entry maps it, something leads to it, and it does not
     /// wait for its split.
     fn check_huge_in_swap_cache(&self, head: Idx, phys: &PhysMem) -> Verdict {
         let pfn = phys.frames.pfn(head);
@@ -77,9 +76,12 @@ impl UsedPages {
             let there = self.swap.slots.get(slot as usize).is_some_and(|slot| slot.cache == Some(idx));
             there && self.swap.cached.get(idx) == Some(SlotId(slot))
         };
-        let in_order = first.is_multiple_of(CLUSTER) && (0..CLUSTER).all(has);
-        require(in_order, "a huge page in the swap cache has a cluster in order", || format!("{pfn:?}: {first}"))?;
-        let named = (first..first + CLUSTER).any(|slot| self.swap.slots[slot as usize].entries > 0);
+        let count = phys.frames.word(head).frames() as u32;
+        let in_order = first.is_multiple_of(count) && (0..count).all(has);
+        require(in_order, "a huge page in the swap cache has slots in a row, in order", || {
+            format!("{pfn:?}: {first}")
+        })?;
+        let named = (first..first + count).any(|slot| self.swap.slots[slot as usize].entries > 0);
         let used = named || self.huge.is_huge_page_mapped(head) || phys.frames.word(head).has(PageFlag::Writeback);
         require(used, "something leads to a huge page in the swap cache", || format!("{pfn:?}"))?;
         require(

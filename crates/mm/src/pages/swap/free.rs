@@ -1,7 +1,8 @@
-//! Free slots of swap, one by one, and 512 in a row.
+//! Free slots of swap, one by one, and as many in a row as a huge page has base pages.
 //!
-//! Key type: [`FreeSlots`]. On a disk without moving parts slots come in clusters, aligned runs of as many as a huge page
-//! has base pages: single slots are taken from one cluster until that is full, so that others stay whole. A rotating disk has
+//! Key type: [`FreeSlots`]. On a disk without moving parts slots come in clusters, aligned runs of 512: single slots are taken
+//! from one cluster until that is full, so that others stay whole, and so are the slots of huge pages of each size below 2 MiB.
+//! A cluster belongs to the order that it was first taken for, until it is empty again. A rotating disk has
 //! none, nor does what is left over at the ends. Which cluster follows a full one is [`ClusterChoice`]. LKML: "swap: change block
 //! allocation algorithm for SSD" (2013), "THP swap: Delay splitting THP during swapping out" (2017), "mm: swap: mTHP swap allocator base
 //! on swap cluster order" (2024), "mm, swap: prefer nonfull over free clusters" (2025).
@@ -11,18 +12,43 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use order9_units::PAGEBLOCK_PAGES;
+use order9_units::{Order, PAGEBLOCK_PAGES};
 
 /// Slots of a cluster.
 pub(super) const CLUSTER: u32 = PAGEBLOCK_PAGES.get() as u32;
+/// Orders that a page in swap can have.
+const ORDERS: usize = Order::PAGEBLOCK.index() + 1;
 
 /// The slots of a cluster that are in use.
 #[derive(Clone, Default)]
 struct Cluster {
     bits: [u64; CLUSTER as usize / 64],
     used: u32,
-    /// A huge page has had all of it, since it was empty last.
-    was_whole: bool,
+    /// Order of the pages that it was taken for when it was empty last.
+    order: usize,
+}
+
+impl Cluster {
+    /// The first of `count` free slots in a row, aligned to that, which are taken then.
+    fn take_run(&mut self, count: u32) -> Option<u32> {
+        let is_free = |slot: u32| self.bits[slot as usize / 64] >> (slot % 64) & 1 == 0;
+        let mut starts = (0..CLUSTER).step_by(count as usize);
+        let start = starts.find(|&start| (start..start + count).all(is_free))?;
+        (start..start + count).for_each(|slot| self.bits[slot as usize / 64] |= 1 << (slot % 64));
+        self.used += count;
+        Some(start)
+    }
+}
+
+/// Clusters of one order that are in use in part.
+#[derive(Clone, Default)]
+struct Partial {
+    /// Clusters that slots are not taken from.
+    open: BTreeSet<u32>,
+    /// Clusters without room for a page of the order, as far as nothing was freed there since.
+    fragmented: BTreeSet<u32>,
+    /// The cluster that slots are taken from; not full.
+    current: Option<u32>,
 }
 
 /// Rules by which single slots get their next cluster.
@@ -49,14 +75,11 @@ pub(super) struct FreeSlots {
     clusters: Vec<Option<Box<Cluster>>>,
     /// Clusters of which nothing is in use.
     empty: BTreeSet<u32>,
-    /// Clusters of which something is in use, not all, and that no slots are taken from.
-    partial: BTreeSet<u32>,
-    /// Clusters like these that a huge page has had, where the choice tells them apart.
-    left_by_huge: BTreeSet<u32>,
+    /// Clusters of which something is in use, not all, by order. Those that a page of 2 MiB has left are with the single slots'
+    /// where the choice does not tell them apart.
+    partial: [Partial; ORDERS],
     /// Next cluster of single slots.
     choice: ClusterChoice,
-    /// The cluster that single slots are taken from; not full.
-    current: Option<u32>,
 }
 
 impl FreeSlots {
@@ -92,7 +115,7 @@ impl FreeSlots {
 
     /// Takes a slot; one of the current cluster goes before any other, and all clusters before what is in none.
     pub(super) fn take(&mut self) -> Option<u32> {
-        let slot = match self.current.or_else(|| self.next_cluster()) {
+        let slot = match self.partial[0].current.or_else(|| self.next_cluster()) {
             Some(cluster) => self.take_from(cluster),
             None => self.unused.pop().or_else(|| self.fresh.iter_mut().find_map(Iterator::next))?,
         };
@@ -102,11 +125,16 @@ impl FreeSlots {
 
     /// The next cluster that single slots are taken from.
     fn next_cluster(&mut self) -> Option<u32> {
+        let [singles, others @ ..] = &mut self.partial;
         let (first, second) = match self.choice.used_first {
-            true => (&mut self.partial, &mut self.empty),
-            false => (&mut self.empty, &mut self.partial),
+            true => (&mut singles.open, &mut self.empty),
+            false => (&mut self.empty, &mut singles.open),
         };
-        first.pop_first().or_else(|| second.pop_first()).or_else(|| self.left_by_huge.pop_first())
+        let left = || {
+            let mut lists = others.iter_mut();
+            lists.find_map(|of| of.fragmented.pop_first().or_else(|| of.open.pop_first()).or_else(|| of.current.take()))
+        };
+        first.pop_first().or_else(|| second.pop_first()).or_else(left)
     }
 
     fn take_from(&mut self, number: u32) -> u32 {
@@ -115,17 +143,49 @@ impl FreeSlots {
         let bit = cluster.bits[word].trailing_ones();
         cluster.bits[word] |= 1 << bit;
         cluster.used += 1;
-        self.current = (cluster.used < CLUSTER).then_some(number);
+        self.partial[0].current = (cluster.used < CLUSTER).then_some(number);
         number * CLUSTER + word as u32 * 64 + bit
     }
 
+    /// Takes as many slots in a row as a huge page of `order` has base pages; the first.
+    pub(super) fn take_row(&mut self, order: Order) -> Option<u32> {
+        let first = if order == Order::PAGEBLOCK { self.take_cluster() } else { self.take_part(order) }?;
+        self.used += order.pages().get();
+        Some(first)
+    }
+
     /// Takes all slots of an empty cluster; the first.
-    pub(super) fn take_cluster(&mut self) -> Option<u32> {
+    fn take_cluster(&mut self) -> Option<u32> {
         let number = self.empty.pop_first()?;
         let cluster = self.clusters[number as usize].as_mut().expect("only clusters are empty");
-        **cluster = Cluster { bits: [u64::MAX; CLUSTER as usize / 64], used: CLUSTER, was_whole: true };
-        self.used += u64::from(CLUSTER);
+        let order = Order::PAGEBLOCK.index();
+        **cluster = Cluster { bits: [u64::MAX; CLUSTER as usize / 64], used: CLUSTER, order };
         Some(number * CLUSTER)
+    }
+
+    /// Takes part of a cluster that belongs to the order: of the current one, then of others in turn.
+    fn take_part(&mut self, order: Order) -> Option<u32> {
+        let (at, count) = (order.index(), order.pages().get() as u32);
+        loop {
+            let of = &mut self.partial[at];
+            let (first, second) = match self.choice.used_first {
+                true => (&mut of.open, &mut self.empty),
+                false => (&mut self.empty, &mut of.open),
+            };
+            let chosen = of.current.take().or_else(|| first.pop_first()).or_else(|| second.pop_first());
+            let number = chosen?;
+            let cluster = self.clusters[number as usize].as_mut().expect("only clusters are chosen");
+            if cluster.used == 0 {
+                cluster.order = at;
+            }
+            match cluster.take_run(count) {
+                Some(start) => {
+                    of.current = (cluster.used < CLUSTER).then_some(number);
+                    return Some(number * CLUSTER + start);
+                }
+                None => drop(of.fragmented.insert(number)),
+            }
+        }
     }
 
     /// A slot is not in use any more.
@@ -137,17 +197,21 @@ impl FreeSlots {
         };
         cluster.bits[at as usize / 64] &= !(1 << (at % 64));
         cluster.used -= 1;
-        let partial = match self.choice.by_order && cluster.was_whole {
-            true => &mut self.left_by_huge,
-            false => &mut self.partial,
-        };
-        if cluster.used == 0 {
-            cluster.was_whole = false;
-            partial.remove(&number);
+        let told_apart = self.choice.by_order || cluster.order < Order::PAGEBLOCK.index();
+        let order = if told_apart { cluster.order } else { 0 };
+        let is_empty = cluster.used == 0;
+        if is_empty {
+            cluster.order = 0;
+        }
+        let is_current = self.partial.iter().any(|of| of.current == Some(number));
+        let of = &mut self.partial[order];
+        of.fragmented.remove(&number);
+        if is_empty {
+            of.open.remove(&number);
             self.empty.insert(number);
-            self.current = self.current.filter(|&current| current != number);
-        } else if self.current != Some(number) {
-            partial.insert(number);
+            self.partial.iter_mut().for_each(|of| of.current = of.current.filter(|&current| current != number));
+        } else if !is_current {
+            of.open.insert(number);
         }
     }
 
@@ -178,7 +242,10 @@ mod tests {
         let mut free = FreeSlots::default();
         free.add(3 * 512 + 10, CLUSTERS);
         assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
-        assert_eq!([free.take_cluster(), free.take_cluster(), free.take_cluster()], [Some(512), Some(1024), None]);
+        assert_eq!(
+            [free.take_row(Order::PAGEBLOCK), free.take_row(Order::PAGEBLOCK), free.take_row(Order::PAGEBLOCK)],
+            [Some(512), Some(1024), None]
+        );
         (2..512).for_each(|slot| assert_eq!(free.take(), Some(slot)));
         assert_eq!((free.take(), free.used()), (Some(1536), 1537), "what is in no cluster goes last");
         free.release(700);
@@ -186,7 +253,7 @@ mod tests {
         assert_eq!([free.take(), free.take()], [Some(3), Some(700)]);
         (512..1024).for_each(|slot| free.release(slot));
         assert!(free.is_free(512) && free.is_free(1023) && !free.is_free(1024) && !free.is_free(1536));
-        assert_eq!((free.take_cluster(), free.take()), (Some(512), Some(1537)));
+        assert_eq!((free.take_row(Order::PAGEBLOCK), free.take()), (Some(512), Some(1537)));
     }
 
     #[test]
@@ -194,9 +261,9 @@ mod tests {
         let mut free = FreeSlots::default();
         free.add(512, CLUSTERS);
         assert_eq!(free.take(), Some(0));
-        assert_eq!(free.take_cluster(), None);
+        assert_eq!(free.take_row(Order::PAGEBLOCK), None);
         free.release(0);
-        assert_eq!((free.take_cluster(), free.take(), free.used()), (Some(0), None, 512));
+        assert_eq!((free.take_row(Order::PAGEBLOCK), free.take(), free.used()), (Some(0), None, 512));
     }
 
     #[test]
@@ -204,7 +271,7 @@ mod tests {
         let mut free = FreeSlots::default();
         free.add(700, None);
         free.add(900, CLUSTERS);
-        assert_eq!((free.take_cluster(), free.take_cluster()), (Some(1024), None));
+        assert_eq!((free.take_row(Order::PAGEBLOCK), free.take_row(Order::PAGEBLOCK)), (Some(1024), None));
         assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
         free.release(0);
         assert_eq!(free.take(), Some(0), "the last one freed is the next");
@@ -232,7 +299,7 @@ mod tests {
         assert_eq!(free.take(), None);
         // Full in part first, then empty.
         (0..512).for_each(|slot| free.release(slot));
-        assert_eq!((free.take_cluster(), free.take(), free.used()), (Some(0), None, 1024));
+        assert_eq!((free.take_row(Order::PAGEBLOCK), free.take(), free.used()), (Some(0), None, 1024));
     }
 
     #[test]
@@ -240,11 +307,11 @@ mod tests {
         let order = |choice| {
             let mut free = FreeSlots::default();
             free.add(4 * 512, Some(choice));
-            assert_eq!(free.take_cluster(), Some(0));
+            assert_eq!(free.take_row(Order::PAGEBLOCK), Some(0));
             (512..1537).for_each(|slot| assert_eq!(free.take(), Some(slot)));
             // Left in part: cluster 0 by a huge page, cluster 1 by single ones. Cluster 2 is full, cluster 3 is in use and then empty.
             [7, 600, 1536].into_iter().for_each(|slot| free.release(slot));
-            [free.take(), free.take_cluster(), free.take()].map(|slot| slot.map(|slot| slot / 512))
+            [free.take(), free.take_row(Order::PAGEBLOCK), free.take()].map(|slot| slot.map(|slot| slot / 512))
         };
         let choice = |by_order, used_first| ClusterChoice { by_order, used_first };
         assert_eq!(order(choice(false, false)), [Some(3), None, Some(3)]);
@@ -257,13 +324,36 @@ mod tests {
     fn an_emptied_cluster_is_like_one_that_was_never_used() {
         let mut free = FreeSlots::default();
         free.add(2 * 512, Some(ClusterChoice { by_order: true, used_first: true }));
-        assert_eq!(free.take_cluster(), Some(0));
+        assert_eq!(free.take_row(Order::PAGEBLOCK), Some(0));
         (0..512).for_each(|slot| free.release(slot));
-        assert_eq!((free.take(), free.take_cluster()), (Some(0), Some(512)));
+        assert_eq!((free.take(), free.take_row(Order::PAGEBLOCK)), (Some(0), Some(512)));
         free.release(700);
         (1..512).for_each(|slot| assert_eq!(free.take(), Some(slot)));
         free.release(3);
         assert_eq!([free.take(), free.take(), free.take()], [Some(3), Some(700), None]);
+    }
+
+    #[test]
+    fn pages_of_a_size_share_clusters_with_their_like() {
+        let mut free = FreeSlots::default();
+        free.add(4 * 512, Some(ClusterChoice { by_order: true, used_first: false }));
+        let (small, large) = (Order::new(4).unwrap(), Order::new(8).unwrap());
+        assert_eq!([free.take_row(small), free.take_row(large), free.take()], [Some(0), Some(512), Some(1024)]);
+        assert_eq!([free.take_row(small), free.take_row(large)], [Some(16), Some(768)]);
+        assert_eq!([free.take_row(large), free.take_row(large)], [Some(1536), Some(1792)]);
+        assert_eq!(
+            (free.take_row(large), free.used()),
+            (None, 32 + 4 * 256 + 1),
+            "what others have in part is not for it"
+        );
+        // One slot each of two pages: there is no room for a page, then there is.
+        [512, 768].into_iter().for_each(|slot| free.release(slot));
+        assert_eq!(free.take_row(large), None);
+        (513..768).for_each(|slot| free.release(slot));
+        assert_eq!(free.take_row(large), Some(512));
+        // Single slots take what others left once their own are full.
+        (1025..1536).for_each(|slot| assert_eq!(free.take(), Some(slot)));
+        assert_eq!([free.take(), free.take()], [Some(32), Some(33)]);
     }
 
     #[test]
@@ -272,6 +362,6 @@ mod tests {
         free.add(512, CLUSTERS);
         assert_eq!([free.take(), free.take()], [Some(0), Some(1)]);
         free.release(0);
-        assert_eq!(free.take_cluster(), None);
+        assert_eq!(free.take_row(Order::PAGEBLOCK), None);
     }
 }

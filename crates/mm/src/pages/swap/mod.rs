@@ -16,9 +16,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use cache::SwapCache;
-use free::{CLUSTER, ClusterChoice, FreeSlots};
+use free::{ClusterChoice, FreeSlots};
 use order9_frames::Idx;
-use order9_units::{Pages, Pfn};
+use order9_units::{Order, Pages, Pfn};
 use readahead::Window;
 
 use crate::page_flags::PageFlag;
@@ -130,10 +130,10 @@ impl SwapArea {
         slot.inspect(|&slot| self.give(SlotId(slot), idx)).is_some()
     }
 
-    /// Gives the base pages of a huge page 512 slots in a row; says whether there were as many.
-    pub(crate) fn give_cluster(&mut self, head: Idx) -> bool {
-        let first = self.free.take_cluster();
-        let give = |&first: &u32| (0..CLUSTER).for_each(|offset| self.give(SlotId(first + offset), head.plus(offset)));
+    /// Gives the base pages of a huge page of `order` slots in a row; says whether there were as many.
+    pub(crate) fn give_row(&mut self, head: Idx, order: Order) -> bool {
+        let (first, count) = (self.free.take_row(order), order.pages().get() as u32);
+        let give = |&first: &u32| (0..count).for_each(|offset| self.give(SlotId(first + offset), head.plus(offset)));
         first.inspect(give).is_some()
     }
 
@@ -293,7 +293,10 @@ impl UsedPages {
         }
         phys.counters.pswpout += pages;
         phys.counters.nr_vmscan_write += pages;
-        phys.counters.thp_swpout += u64::from(pages > 1);
+        match self.huge.small_events_of(idx, phys) {
+            Some(events) => events.swpout += 1,
+            None => phys.counters.thp_swpout += u64::from(pages > 1),
+        }
         SwapWrite { slot, pfn: phys.frames.pfn(idx), pages: Pages::new(pages) }
     }
 

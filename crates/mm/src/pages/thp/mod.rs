@@ -53,7 +53,7 @@ pub(crate) use khugepaged::Khugepaged;
 pub use khugepaged::{KhugepagedPause, KhugepagedStep};
 pub use order9_units::{HugeDefrag, HugeEnabled, HugeSize, SizeEnabled};
 pub use settings::{fault_gfp, khugepaged_gfp, shmem_gfp, zero_gfp};
-use size::SizeEvents;
+pub(crate) use size::SizeEvents;
 pub use size::{SizeShmemEnabled, SizeStat};
 
 /// Base pages of a huge page of 2 MiB.

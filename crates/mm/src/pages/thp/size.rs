@@ -26,14 +26,14 @@ pub enum SizeShmemEnabled {
 
 /// Events of the pages of a size below 2 MiB. Those of 2 MiB are among the counters of the machine.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SizeEvents {
-    pub(super) fault_alloc: u64,
-    pub(super) fault_fallback: u64,
-    pub(super) split: u64,
-    pub(super) split_failed: u64,
-    pub(super) split_deferred: u64,
-    pub(super) swpout: u64,
-    pub(super) swpout_fallback: u64,
+pub(crate) struct SizeEvents {
+    pub(crate) fault_alloc: u64,
+    pub(crate) fault_fallback: u64,
+    pub(crate) split: u64,
+    pub(crate) split_failed: u64,
+    pub(crate) split_deferred: u64,
+    pub(crate) swpout: u64,
+    pub(crate) swpout_fallback: u64,
 }
 
 /// A statistic of pages of a size, as `hugepages-*kB/stats` has them.
@@ -134,7 +134,7 @@ impl UsedPages {
 
 impl HugeMemory {
     /// Events of pages of the size of that which starts at `head`; `None` for those of 2 MiB, and what is no huge page.
-    pub(super) fn small_events_of(&mut self, head: Idx, phys: &PhysMem) -> Option<&mut SizeEvents> {
+    pub(crate) fn small_events_of(&mut self, head: Idx, phys: &PhysMem) -> Option<&mut SizeEvents> {
         self.small_events(HugeSize::new(phys.frames.word(head).order())?)
     }
 

@@ -1,11 +1,12 @@
-//! Anonymous huge pages go to swap in one piece.
+//! Anonymous huge pages go to swap in one piece, smaller ones where the policy has it so.
 //!
-//! Reclaim gives an unused huge page 512 slots in a row, splits its huge mappings, and replaces every entry by a slot. One
+//! Reclaim gives an unused huge page as many slots in a row as it has base pages, splits its huge mappings, and replaces every entry by a slot. One
 //! write later the page is freed whole. Faults read base pages back, or map those of a page that is still there by single
 //! entries; then it stays in the swap cache until it is written again, split, or of no use to anybody. LKML: "THP swap:
 //! Delay splitting THP during swapping out" and "mm, THP, swap: Delay splitting THP after swapped out" (2017).
 
 use order9_frames::Idx;
+use order9_units::{HugeSize, Order};
 
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
@@ -15,9 +16,9 @@ use crate::swap::SwapArea;
 use crate::thp::HugeMemory;
 
 impl UsedPages {
-    /// Gives a huge page 512 slots in a row; says whether there were as many.
+    /// Gives a huge page slots in a row; says whether there were as many.
     pub(crate) fn add_huge_to_swap(&mut self, head: Idx, phys: &mut PhysMem) -> bool {
-        if !self.swap.give_cluster(head) {
+        if !self.swap.give_row(head, phys.frames.word(head).order()) {
             return false;
         }
         self.huge.leave_queue(head, phys);
@@ -71,9 +72,22 @@ impl UsedPages {
 }
 
 impl HugeMemory {
-    /// Whether a huge mapping shows the page.
-    pub(crate) fn is_mapped_huge(&self, head: Idx) -> bool {
-        !self.page(head).pmds.is_empty()
+    /// Whether an unused huge page is to go to swap in one piece: one of 2 MiB that a huge mapping shows, or a smaller one all
+    /// of which is mapped.
+    pub(crate) fn goes_whole(&self, head: Idx, phys: &PhysMem) -> bool {
+        let (page, order) = (self.page(head), phys.frames.word(head).order());
+        match order {
+            Order::PAGEBLOCK => phys.policy.thp.swap_whole && !page.pmds.is_empty(),
+            order => phys.policy.thp.swap_small_whole && u64::from(page.mapped) == order.pages().get(),
+        }
+    }
+
+    /// Counts a huge page that was split since swap had no room for it in one piece.
+    pub(crate) fn count_swpout_fallback(&mut self, order: Order, phys: &mut PhysMem) {
+        match HugeSize::new(order).and_then(|size| self.small_events(size)) {
+            Some(events) => events.swpout_fallback += 1,
+            None => phys.counters.thp_swpout_fallback += 1,
+        }
     }
 }
 
