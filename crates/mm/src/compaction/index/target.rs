@@ -1,7 +1,7 @@
 //! Targets of runs by the index: free frames of pageblocks that can never become huge pages, then of the fullest.
 
 use order9_frames::{Class, Idx, Word};
-use order9_units::{Migratetype, Order, PfnRange};
+use order9_units::{Migratetype, Order, Pfn, PfnRange};
 
 use crate::compaction::run::control::CompactControl;
 use crate::compaction::{BLOCK, CLUSTER};
@@ -24,9 +24,25 @@ impl PhysMem {
     /// least as full as theirs was, so that moving ends; pages that leave another type never come back to it.
     fn target_block(&self, run: &CompactControl) -> Option<usize> {
         let index = self.frames.index()?;
-        let claim = run.claim.filter(|claim| !run.by.is_direct() && claim.was == Migratetype::Movable);
-        let limit = claim.map_or(BLOCK.get() as u16, |claim| claim.free);
-        index.least_contaminated(run.zone).or_else(|| index.fullest(run.zone, limit))
+        index.least_contaminated(run.zone).or_else(|| index.fullest(run.zone, most_free(run)))
+    }
+
+    /// Holds a free block of `order` for a huge page of less than 2 MiB: part of the smallest that is large enough and does not
+    /// leave a pageblock that is emptier than it may be.
+    pub(crate) fn hold_indexed_block(&mut self, run: &mut CompactControl, order: Order) {
+        self.frames.lock_zone(run.zone);
+        let largest = Order::PAGEBLOCK.down().expect("it is no single page");
+        let fits = |pfn: &Pfn| self.frames.blocks()[self.frames.at(*pfn).block()].free <= most_free(run);
+        let mut found = order.to(largest).filter_map(|of| {
+            self.frames.free_list(run.zone, of, Migratetype::Movable).take(CLUSTER).find(|pfn| fits(pfn))
+        });
+        let Some(idx) = found.next().map(|pfn| self.frames.at(pfn)) else { return };
+        drop(found);
+        self.frames.work_mut().locked.frames_scanned += 1;
+        run.totals.free_scanned += 1;
+        if self.frames.can_spare(idx, order, !self.policy.compaction.isolate_ignores_boost) {
+            self.counters.compact_isolated += self.hold_part(run, idx, order);
+        }
     }
 
     /// Holds frames of one pageblock; returns whether the search goes on.
@@ -67,6 +83,12 @@ impl PhysMem {
         }
         order.pages().get()
     }
+}
+
+/// Free frames that a pageblock of targets may have.
+fn most_free(run: &CompactControl) -> u16 {
+    let claim = run.claim.filter(|claim| !run.by.is_direct() && claim.was == Migratetype::Movable);
+    claim.map_or(BLOCK.get() as u16, |claim| claim.free)
 }
 
 /// Largest order with at most `frames` frames; `frames` is at least one.

@@ -33,6 +33,14 @@ impl Compaction {
         }
     }
 
+    /// Isolates free frames among which there may be a block of `order` for the huge page that is next.
+    pub(crate) fn isolate_free_block(&mut self, run: &mut CompactControl, order: Order, phys: &mut PhysMem) {
+        match run.claim {
+            Some(_) => phys.hold_indexed_block(run, order),
+            None => self.isolate_freepages(run, phys),
+        }
+    }
+
     fn scan_for_targets(&mut self, run: &mut CompactControl, phys: &mut PhysMem) {
         let lowest = run.migrate_pfn.align_down(Order::PAGEBLOCK) + BLOCK;
         let mut stride = match phys.policy.compaction.target_stride {

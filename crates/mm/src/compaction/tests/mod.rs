@@ -5,6 +5,7 @@ mod concurrent;
 mod daemon;
 mod index;
 mod indexed_runs;
+mod large_folios;
 mod partially_mapped;
 mod rules;
 mod selective_reset;

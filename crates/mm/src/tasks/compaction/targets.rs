@@ -33,10 +33,10 @@ impl Targets for RunTargets {
 
     fn take_block(&mut self, mm: &mut Mm, order: Order) -> Option<Idx> {
         let run = mm.compact_runs.get_mut(self.0);
-        if run.freepages.is_empty() {
-            mm.compaction.isolate_freepages(run, &mut mm.phys);
-        }
-        run.take_target_block(order)
+        run.take_target_block(order).or_else(|| {
+            mm.compaction.isolate_free_block(run, order, &mut mm.phys);
+            run.take_target_block(order)
+        })
     }
 
     fn give_back(&mut self, mm: &mut Mm, target: Idx) {

@@ -11,6 +11,7 @@ mod rows;
 mod rules;
 mod shmem;
 mod sizes;
+mod small;
 mod splits;
 mod swap;
 mod underused;
