@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::target::of_2_mib;
+
 /// A release of Linux: the two numbers that say what it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release(u16, u16);
@@ -48,6 +50,7 @@ impl Release {
 
 /// The release with which the setting called `name` came, where that is known.
 pub(crate) fn came(name: &str) -> Option<Release> {
+    let name = of_2_mib(name);
     let is_named = |pattern: &str| pattern == name || pattern.ends_with('/') && name.starts_with(pattern);
     CAME.iter().find(|(pattern, _)| is_named(pattern)).map(|&(_, release)| release)
 }
@@ -87,5 +90,6 @@ mod tests {
             assert_eq!(Setting::find(name).map(|setting| setting.name), Some(name));
         }
         assert_eq!(came("numa_balancing/scan_size_mb"), Some(Release(5, 13)));
+        assert_eq!(came("thp/hugepages-64kB/enabled"), Some(Release(6, 8)));
     }
 }

@@ -18,6 +18,12 @@ pub(crate) struct Target {
 /// Parts of names that hold a number, as the list has them: sizes of pages, nodes.
 const NUMBERED: [(&str, &str, &str); 2] = [("hugepages-", "2048", "kB"), ("weighted_interleave/node", "0", "")];
 
+/// The name of the file of pages of 2 MiB that says the same of them as `name` does of pages of another size.
+pub(crate) fn of_2_mib(name: &str) -> String {
+    let other = name.split_once("thp/hugepages-").and_then(|(_, rest)| rest.split_once("kB/"));
+    other.map_or_else(|| name.to_owned(), |(_, file)| format!("thp/hugepages-2048kB/{file}"))
+}
+
 impl Target {
     /// The file that `name` means: a name with dots or slashes, or a path.
     ///
@@ -93,8 +99,7 @@ mod tests {
             ("vm.swapines", "no setting is called 'vm.swapines'; did you mean vm.swappiness?"),
             (
                 "thp/hugepages-064kB/enabled",
-                "no setting is called 'thp/hugepages-064kB/enabled'; did you mean \
-              thp/hugepages-2048kB/enabled?",
+                "no setting is called 'thp/hugepages-064kB/enabled'; did you mean thp/hugepages-64kB/enabled?",
             ),
             ("colour", "no setting is called 'colour'; docs/settings.md names all"),
         ] {

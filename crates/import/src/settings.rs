@@ -54,9 +54,8 @@ struct Other {
     default: &'static str,
 }
 
-const THP: &str = "/sys/kernel/mm/transparent_hugepage/";
 const HUGEPAGES: &str = "/sys/kernel/mm/hugepages/";
-/// The only size of huge pages that the engine has.
+/// The only size of hugetlb pages that the engine has.
 const MODELLED_SIZE: &str = "hugepages-2048kB/";
 
 /// Settings that bear on results and that the engine has no model of.
@@ -65,8 +64,7 @@ const OTHERS: &[Other] = &[
     Other { begin: HUGEPAGES, end: "kB/nr_overcommit_hugepages", default: "0" },
     Other { begin: "/sys/kernel/mm/lru_gen/", end: "enabled", default: "0x0000" },
     Other { begin: "/sys/kernel/mm/numa/", end: "demotion_enabled", default: "false" },
-    Other { begin: THP, end: "kB/enabled", default: "never" },
-    Other { begin: THP, end: "kB/shmem_enabled", default: "never" },
+    Other { begin: "/sys/kernel/mm/transparent_hugepage/", end: "-8kB/shmem_enabled", default: "never" },
 ];
 
 /// Writes the settings of `snapshot` to `mm`.

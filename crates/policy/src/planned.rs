@@ -19,18 +19,11 @@ pub struct Planned {
 pub(crate) const OFF: &str = "false";
 
 /// Every switch that the engine does not have yet.
-pub static PLANNED: &[Planned] = &[
-    Planned {
-        key: "compaction.migrate_large_folios",
-        meaning: "compaction moves folios larger than a page whole, up to the order it is for",
-        values: &["true"],
-    },
-    Planned {
-        key: "thp.khugepaged_sizes",
-        meaning: "khugepaged collapses to the enabled sizes below a huge page as well",
-        values: &["true"],
-    },
-];
+pub static PLANNED: &[Planned] = &[Planned {
+    key: "thp.khugepaged_sizes",
+    meaning: "khugepaged collapses to the enabled sizes below a huge page as well",
+    values: &["true"],
+}];
 
 /// The planned switch called `key`.
 pub(crate) fn find(key: &str) -> Option<&'static Planned> {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Form, Kept, Kind};
 use crate::releases::Release;
+use crate::target::of_2_mib;
 
 /// A parameter with what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(super) fn parameter(kept: &Kept, release: Option<Release>) -> Option<Paramet
     if let Some(size) = pool_size(kept) {
         return Some(Parameter::Word(format!("hugepagesz={size} hugepages={value}")));
     }
-    if let Some((_, name)) = BY_SIZE.iter().find(|(of, _)| *of == kept.target.setting.name) {
+    if let Some((_, name)) = BY_SIZE.iter().find(|(of, _)| *of == of_2_mib(kept.target.setting.name)) {
         return Some(Parameter::OfSize(name, format!("{}:{value}", size(kept.name())?)));
     }
     let takes_sysctls = release.is_none_or(|release| release >= Release::SYSCTL_PARAMETERS);

@@ -134,11 +134,12 @@ fn what_an_old_policy_lacks_or_nobody_models_is_said_and_nothing_is_refused() {
     let names =
         |of: &[order9_import::Untaken]| of.iter().map(|of| format!("{}={}", of.name, of.value)).collect::<Vec<_>>();
     let absent = names(&settings.not_in_policy);
-    for name in ["vm.compaction_proactiveness=55", "vm.swappiness=150", "thp/hugepages-2048kB/enabled=madvise"] {
+    let sizes = ["thp/hugepages-2048kB/enabled=madvise", "thp/hugepages-64kB/enabled=always"];
+    for name in ["vm.compaction_proactiveness=55", "vm.swappiness=150"].into_iter().chain(sizes) {
         assert!(absent.iter().any(|of| of == name), "{name} in {absent:?}");
     }
     let missing = names(&settings.not_modelled);
-    assert_eq!(missing, ["lru_gen/enabled=0x0007", "thp/hugepages-64kB/enabled=always", "vm.overcommit_memory=2"]);
+    assert_eq!(missing, ["lru_gen/enabled=0x0007", "vm.overcommit_memory=2"]);
     assert_eq!(names(&settings.left_off), ["kernel.numa_balancing=2"]);
     assert_eq!(sysctl::read(&mm, "thp/enabled").expect("it exists"), "always [madvise] never\n", "as the size says");
 }
@@ -164,12 +165,12 @@ fn runs_say_what_they_took_over_and_what_they_replaced() {
     let mut snapshot = fresh();
     snapshot.settings.insert("/proc/sys/vm/swappiness".to_owned(), "61".to_owned());
     snapshot.settings.insert("/proc/sys/vm/page-cluster".to_owned(), "0".to_owned());
-    let mut idle = plan(Workload::Idle, from(snapshot, b"made for a test"), "linux-6.18");
+    let mut idle = plan(Workload::Idle, from(snapshot, b"made for a test"), "linux-7.2");
     idle.settings = vec![("vm.page-cluster".to_owned(), "5".to_owned())];
     let run = on(&idle).expect("it runs").runs.remove(0);
     let [unmodelled @ .., note, deferred] = &run.notes[..] else { panic!("{:?}", run.notes) };
     assert!(unmodelled.iter().all(|note| note.contains(" is not modelled yet: ")), "{unmodelled:?}");
-    assert!(unmodelled.iter().any(|note| note.starts_with("compaction.migrate_large_folios ")), "{unmodelled:?}");
+    assert!(unmodelled.iter().any(|note| note.starts_with("thp.khugepaged_sizes ")), "{unmodelled:?}");
     let parts: Vec<_> = note.split("; ").collect();
     assert!(parts[0].starts_with("taken from the snapshot: ") && parts[0].contains("vm.swappiness=61"), "{note}");
     assert_eq!(parts.get(1), Some(&"replaced: vm.page-cluster=0 by 5"));

@@ -244,6 +244,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "all frames of a block that is jumped over count as scanned", "6.4+"
     ),
     flag!(
+        compaction.migrate_large_folios,
+        "Whether compaction moves huge pages of less than 2 MiB",
+        off: "compaction passes huge pages of less than 2 MiB over", "up to 6.8",
+        on: "compaction moves folios larger than a page whole, up to the order it is for", "6.9+"
+    ),
+    flag!(
         compaction.scan_counts_taken,
         "Whether all frames of a free block that is taken count as scanned",
         off: "a free block that is taken counts as one scanned frame", "up to 5.19",

@@ -165,12 +165,12 @@ mod tests {
                 thisnode_needs_reclaim
             },
             compaction: CompactionPolicy {
-                background, wake_when_balanced, source_search, target_search, target_stride, nohandler_fail_fast, finish_block_always, isolate_ignores_boost, source_private, rescan_whole_block, contention_finish_block, skip_huge_block_early, sync_cached_unusable, free_cursor_slow, target_order_rr, capture, resched_aborts_async, skip_reset, drain_mark, fast_source_wasted, fast_source_fail, private_aligned_only, cached_migrate_overshoot, finish_on_failure, capture_before_drain, reset_free_last_frame, target_limit_min, gap, proactive, proactive_zone_weighted, proactive_backoff, works_ahead, gives_way, scan_counts_jumps, scan_counts_taken, batched_migrate, defer_cap, defer_remote_cap, stop_at_fragmented_remote, compact_memory_totals_accumulate
+                background, wake_when_balanced, source_search, target_search, target_stride, nohandler_fail_fast, finish_block_always, isolate_ignores_boost, source_private, rescan_whole_block, contention_finish_block, skip_huge_block_early, sync_cached_unusable, free_cursor_slow, target_order_rr, capture, resched_aborts_async, skip_reset, drain_mark, fast_source_wasted, fast_source_fail, private_aligned_only, cached_migrate_overshoot, finish_on_failure, capture_before_drain, reset_free_last_frame, target_limit_min, gap, proactive, proactive_zone_weighted, proactive_backoff, works_ahead, gives_way, scan_counts_jumps, migrate_large_folios, scan_counts_taken, batched_migrate, defer_cap, defer_remote_cap, stop_at_fragmented_remote, compact_memory_totals_accumulate
             },
             thp: ThpPolicy {
                 defrag, defer, defer_madvise, madvised_noretry, placement, near, cow, zero_write, split_page_with_pmd, queue_full_unmap,
                 words_by_prefix, madvise_collapse, max_ptes_swap, max_ptes_shared, migration, fork_pin_copy, mmap_align, hugetlb_noretry, shmem, shmem_gfp, shmem_punch,
-                within_size_end, shmem_retract, swap_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, free_empty_tables, interface
+                within_size_end, shmem_retract, swap_whole, swap_small_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, free_empty_tables, interface
             },
             numa_balancing: NumaBalancingPolicy {
                 spares, vmas, slows_down, early_moves, rate_limit, counts_thp, debugfs

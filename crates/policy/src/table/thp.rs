@@ -200,6 +200,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "anonymous huge pages go to swap in one piece where it has room for that, and are freed in one piece", "4.14+"
     ),
     flag!(
+        thp.swap_small_whole,
+        "Whether reclaim swaps huge pages of less than 2 MiB out in one piece",
+        off: "huge pages of less than 2 MiB are split before they go to swap", "up to 6.9",
+        on: "huge pages of less than 2 MiB go to swap in one piece, unless they are mapped in part", "6.10+"
+    ),
+    flag!(
         thp.stop_resets_min_free,
         "Whether disabling huge pages computes vm.min_free_kbytes anew",
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",

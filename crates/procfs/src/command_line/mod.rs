@@ -59,7 +59,7 @@ pub static PARAMETERS: &[BootParameter] = &[
     BootParameter {
         name: "thp_shmem",
         takes: "sizes and words, such as 2M:advise",
-        meaning: "`thp/hugepages-2048kB/shmem_enabled` at the start, likewise (6.13+)",
+        meaning: "`thp/hugepages-2048kB/shmem_enabled` at the start, likewise (6.13+); other sizes are read and have no effect",
         effect: Effect::ThpShmem,
     },
     BootParameter {

@@ -463,11 +463,18 @@ fn the_ends_of_every_range_are_taken() {
     }
 }
 
+/// Whether the document has a row for a setting: sizes of huge pages have the same files, and rows stand for 2 MiB, and for
+/// 64 kB where that differs.
+fn is_listed(setting: &Setting) -> bool {
+    let Some((_, of_size)) = setting.name.split_once("thp/hugepages-") else { return true };
+    of_size.starts_with("2048kB/") || ["64kB/enabled", "64kB/shmem_enabled"].contains(&of_size)
+}
+
 /// The settings of `modelled` or not, in Markdown.
 fn rows(modelled: bool) -> String {
     let last = if modelled { "default" } else { "what is missing" };
     let mut rows = format!("| setting | file | takes | unit | {last} | meaning |\n|---|---|---|---|---|---|\n");
-    for setting in SETTINGS.iter().filter(|setting| setting.is_modelled() == modelled) {
+    for setting in SETTINGS.iter().filter(|setting| setting.is_modelled() == modelled && is_listed(setting)) {
         let Setting { name, path, values, unit, meaning, default, access, model } = setting;
         let takes = if *access == Access::ReadOnly { "read-only".to_owned() } else { values.to_string() };
         let last = match model {

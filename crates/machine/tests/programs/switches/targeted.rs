@@ -54,6 +54,19 @@ pub(super) async fn swapped_in_part(sys: Thread) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Gives back half of each 64 KiB, has memory compacted, and uses more than there is.
+pub(super) async fn half_of_each_64k(sys: Thread) -> Result<(), Stop> {
+    let part = Bytes::new(64 << 10);
+    let area = sys.mmap(Mapping::anon(mib(32))).await?;
+    sys.touch(area, Access::Write).await?;
+    for at in (0..area.length.get()).step_by(2 * part.get() as usize) {
+        sys.madvise(area.part(Bytes::new(at), part), Advice::DontNeed).await?;
+    }
+    sys.compact(None).await?;
+    let more = sys.mmap(Mapping::anon(mib(64))).await?;
+    sys.touch(more, Access::Write).await
+}
+
 /// Gives memory back in base pages, a slot at a time, and uses it again as huge pages.
 pub(super) async fn emptied_slots(sys: Thread) -> Result<(), Stop> {
     let area = sys.mmap(Mapping::anon(mib(16))).await?;

@@ -34,7 +34,7 @@ impl From<Results> for Seen {
 pub(super) type World = fn(Policy) -> Seen;
 
 /// Every world and its name. The search looks into those that no witness names, too.
-pub(super) const WORLDS: [(&str, World); 48] = [
+pub(super) const WORLDS: [(&str, World); 49] = [
     ("requests", |policy| Seen::Text(engine::requests(policy))),
     ("settings", |policy| Seen::Text(engine::settings(policy))),
     ("kernel-blocks", |policy| small(policy).run_program("kernel blocks", targeted::kernel_blocks, |_| ()).into()),
@@ -76,6 +76,14 @@ pub(super) const WORLDS: [(&str, World); 48] = [
         let options = Options { disks, ..Options::new(1) };
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], options, &[("thp/enabled", "always")]);
         machine.run_program("swap", targeted::swapped_in_part, |_| ()).into()
+    }),
+    ("half-of-each-64k", |policy| {
+        let swap = Pages::new(16_384);
+        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(swap), swap }];
+        let options = Options { disks, ..Options::new(1) };
+        let settings = [("thp/hugepages-64kB/enabled", "always")];
+        let machine = machine_with(policy, &[64], |_, _| 10, &[0], options, &settings);
+        machine.run_program("half of each 64 KiB", targeted::half_of_each_64k, |_| ()).into()
     }),
     ("emptied-slots", |policy| small(policy).run_program("emptied slots", targeted::emptied_slots, |_| ()).into()),
     ("large-cache", |policy| {
