@@ -21,7 +21,7 @@ pub use pages::Disk;
 use pools::PoolPage;
 pub use settings::{SettingsReport, Taken, Untaken, value_shown};
 
-use order9_mm::policy::Policy;
+use order9_mm::policy::{HugeInterface, Policy};
 use order9_mm::{BuildError, Contents, Mm, MmBuilder, UserPage, UserPageUse, Zone};
 use order9_procfs::sysctl::SettingError;
 use order9_snapshot::buddy::free_blocks;
@@ -30,7 +30,7 @@ use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobilit
 use order9_snapshot::flags::is_reported;
 use order9_snapshot::owners::Owners;
 use order9_snapshot::{FrameMap, Snapshot, ZoneInfo};
-use order9_units::{Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
+use order9_units::{HugeSize, Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
 
 /// An engine in the state of a snapshot, and how well it matches.
 pub struct Imported {
@@ -111,11 +111,12 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     let census = Census::of(snapshot)?;
     let (spec, tables) = layout::engine_layout(snapshot, &layout);
     let has_huge_lists = policy.frames.pcp.lists.list_for(Order::PAGEBLOCK, Migratetype::Movable).is_some();
+    let has_sizes = policy.thp.interface >= HugeInterface::Sizes;
     let mut builder = MmBuilder::new(&spec, policy)?;
     // First of all, since pages of programs make use of them.
     tables.into_iter().flat_map(|range| range.iter()).try_for_each(|pfn| builder.page_table(pfn))?;
     let owners = snapshot.owners.as_ref();
-    let mut import = Import { builder, map, owners, disk, pools: Vec::new(), reported: Vec::new() };
+    let mut import = Import { builder, map, owners, disk, has_sizes, pools: Vec::new(), reported: Vec::new() };
     for (at, zone) in census.zones.iter().enumerate() {
         import.set_types(zone)?;
         let lists = CpuLists::of(zone, &layout.zones()[at].info().pcp, has_huge_lists);
@@ -146,6 +147,8 @@ struct Import<'a> {
     map: &'a FrameMap,
     owners: Option<&'a Owners>,
     disk: Disk,
+    /// The policy has huge pages of less than 2 MiB.
+    has_sizes: bool,
     pools: Vec<PoolPage>,
     /// Free blocks whose memory the hypervisor has.
     reported: Vec<(Pfn, Order)>,
@@ -190,6 +193,11 @@ impl Import<'_> {
                 self.pools.push(PoolPage { pfn: range.start, mapped });
                 Ok(())
             }
+            Extent::Compound { class: FrameClass::Anon, range } if self.small_size(range).is_some() => {
+                let (size, of) =
+                    (self.small_size(range).expect("it was asked for"), pages::use_of(self.flags(range.start)));
+                self.builder.small_huge_page(range.start, size, of, self.holder(range.start))
+            }
             Extent::Compound { class, range } => match pages::user_page(class, self.disk) {
                 Some(page) => {
                     let of = pages::use_of(self.flags(range.start));
@@ -232,11 +240,22 @@ impl Import<'_> {
 
     /// Gives a page to the process that holds it, where one is known.
     fn user_page(&mut self, pfn: Pfn, page: UserPage, of: UserPageUse) -> Result<(), BuildError> {
-        let holder = self.owners.and_then(|owners| {
-            let user = owners.map.user(pfn)?;
-            owners.users[user].process().map(|_| user)
-        });
-        self.builder.page_of_holder(pfn, page, of, holder)
+        self.builder.page_of_holder(pfn, page, of, self.holder(pfn))
+    }
+
+    /// The process that holds a page, where one is known.
+    fn holder(&self, pfn: Pfn) -> Option<usize> {
+        let owners = self.owners?;
+        let user = owners.map.user(pfn)?;
+        owners.users[user].process().map(|_| user)
+    }
+
+    /// The size of the huge page that a folio of private memory is, if it has less than 2 MiB and the policy has such pages.
+    fn small_size(&self, folio: PfnRange) -> Option<HugeSize> {
+        let pages = folio.len().get();
+        let size = HugeSize::new(Order::new(u8::try_from(pages.checked_ilog2()?).ok()?)?)?;
+        let is_one = pages == size.order().pages().get() && folio.start.is_aligned(size.order());
+        (is_one && size < HugeSize::PMD && self.has_sizes).then_some(size)
     }
 
     fn flags(&self, pfn: Pfn) -> u64 {

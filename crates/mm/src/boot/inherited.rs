@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 
 use order9_frames::{BuildError, Contents, Idx};
-use order9_units::{Nanos, Order, Pages, Pfn};
+use order9_units::{HugeSize, Nanos, Order, Pages, Pfn};
 
 use crate::boot::MmBuilder;
 use crate::lru_list::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::page_flags::PageFlag;
-use crate::pages::space::inherited::{ANON, LOCKED, MAPPED, UserPageUse};
+use crate::pages::space::inherited::{ANON, LOCKED, MAPPED, SMALL_HUGE, UserPageUse};
 use crate::pages::space::pte::{Pte, PteFlag};
 use crate::pages::space::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::shmem::MountId;
@@ -53,12 +53,14 @@ struct Owners {
 struct Private {
     space: SpaceId,
     anon: u64,
+    /// Pages of huge pages of less than 2 MiB, and what their alignment leaves between them.
+    small_huge: u64,
     locked: u64,
 }
 
 impl Private {
     const fn new(space: SpaceId) -> Self {
-        Self { space, anon: 0, locked: 0 }
+        Self { space, anon: 0, small_huge: 0, locked: 0 }
     }
 }
 
@@ -126,6 +128,45 @@ impl MmBuilder {
         Ok(())
     }
 
+    /// Makes the block at `pfn` a huge page of private memory of less than 2 MiB, as [`page_of_holder`](Self::page_of_holder) does
+    /// with single frames. Where no page table is left for it, it becomes memory that nobody moves.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the block is not free to be given.
+    pub fn small_huge_page(
+        &mut self,
+        pfn: Pfn,
+        size: HugeSize,
+        of: UserPageUse,
+        holder: Option<usize>,
+    ) -> Result<(), BuildError> {
+        self.allocate(pfn, size.order(), Contents::Movable)?;
+        if self.inherited.owners.is_none() {
+            self.make_owners();
+        }
+        let at = self.place_of(holder);
+        let Some(of_holder) = self.inherited.owners.as_mut().and_then(|owners| owners.private.get_mut(at)) else {
+            return Ok(());
+        };
+        let (head, pages) = (self.mm.phys.frames.at(pfn), size.order().pages().get());
+        let start = of_holder.small_huge.next_multiple_of(pages);
+        let first = Mapping { space: of_holder.space, vpn: SMALL_HUGE + Pages::new(start) };
+        for (idx, vpn) in self.mm.phys.parts(head).zip(VpnRange::of(first.vpn, Pages::new(pages)).iter()) {
+            let entry = Pte::present(idx).with(PteFlag::Write, true).with(PteFlag::Dirty, true);
+            let place = Mapping { vpn, ..first };
+            // The slot has a table for all of them, or for none.
+            if !self.mm.pages.map_inherited(&mut self.inherited.tables, place, entry, of, &mut self.mm.phys) {
+                return Ok(());
+            }
+        }
+        of_holder.small_huge = start + pages;
+        let list = if of.active { LruList::ActiveAnon } else { LruList::InactiveAnon };
+        self.mm.pages.adopt_small(head, first, list, &mut self.mm.phys);
+        self.mm.pages.spaces.living(first.space).rss.anon_pages += pages;
+        self.note_use(head, of);
+        Ok(())
+    }
+
     fn make_owners(&mut self) {
         const FIRST: &str = "the first of its kind";
         let space = self.mm.create_space().expect(FIRST);
@@ -148,7 +189,7 @@ impl MmBuilder {
     }
 
     fn inherit_private(&mut self, idx: Idx, locked: bool, of: UserPageUse, at: usize) {
-        let Some(Private { space, anon, locked: pinned }) =
+        let Some(Private { space, anon, locked: pinned, .. }) =
             self.inherited.owners.as_mut().and_then(|owners| owners.private.get_mut(at))
         else {
             return;
@@ -232,7 +273,8 @@ impl MmBuilder {
         let kind = VmaKind::File { file, shared: true };
         let mapped = Vma { prot: Prot::READ, kind, offset: 0, touched: false, ..private(MAPPED, pages, false) };
         let vmas = spaces.iter().flat_map(|of| {
-            [private(ANON, of.anon, false), private(LOCKED, of.locked, true)].map(|vma| (of.space, vma))
+            let parts = [(ANON, of.anon, false), (SMALL_HUGE, of.small_huge, false), (LOCKED, of.locked, true)];
+            parts.map(|(start, pages, locked)| (of.space, private(start, pages, locked)))
         });
         for (space, vma) in vmas.chain([(spaces[0].space, mapped)]).filter(|(_, vma)| !vma.range.is_empty()) {
             self.mm.pages.insert_vma(space, vma);

@@ -243,7 +243,7 @@ impl UsedPages {
     /// Makes a page the anonymous one of a mapping, on the list where such pages start.
     #[inline]
     pub(crate) fn adopt_anon(&mut self, idx: Idx, owner: Owner, locked: bool, phys: &mut PhysMem) {
-        let list = if locked { LruList::Unevictable } else { phys.policy.reclaim.new_anon.list() };
+        let list = phys.list_of_new_anon(locked);
         self.adopt_page(idx, owner, list, phys);
     }
 
@@ -295,6 +295,12 @@ impl UsedPages {
 }
 
 impl PhysMem {
+    /// The list on which an anonymous page starts.
+    #[inline]
+    pub(crate) const fn list_of_new_anon(&self, locked: bool) -> LruList {
+        if locked { LruList::Unevictable } else { self.policy.reclaim.new_anon.list() }
+    }
+
     /// The list that the page at `pfn` is on, or returns to once it is no longer isolated; `None` if it is no LRU page.
     #[must_use]
     pub fn lru_of(&self, pfn: Pfn) -> Option<LruList> {

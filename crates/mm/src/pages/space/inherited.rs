@@ -26,6 +26,7 @@ pub struct UserPageUse {
 
 /// Places of the kinds of pages in the space: far enough apart for any machine.
 pub(crate) const ANON: Vpn = Vpn::new(1 << 30);
+pub(crate) const SMALL_HUGE: Vpn = Vpn::new(1 << 32);
 pub(crate) const LOCKED: Vpn = Vpn::new(1 << 33);
 pub(crate) const MAPPED: Vpn = Vpn::new(1 << 34);
 
@@ -54,6 +55,7 @@ mod tests {
     use crate::boot::MmBuilder;
     use crate::boot::inherited::UserPage;
     use crate::lru_list::LruList;
+    use crate::thp::{HugeSize, SizeStat};
     use order9_frames::Contents;
     use order9_units::Order;
     use order9_units::Pages;
@@ -122,6 +124,29 @@ mod tests {
         let (one, two) = (mm.inherited(0).expect("it is there").0, mm.inherited(2).expect("it is there").0);
         assert_ne!(one, two);
         assert_eq!(mm.space(two).expect("it lives").vmas().count(), 1);
+    }
+
+    #[test]
+    fn huge_pages_of_less_than_2_mib_are_one_page_each() {
+        let size = |kib| HugeSize::of_kib(kib).expect("it is one");
+        let (mut builder, free) = (builder(), "it is free to be given");
+        (0..16).for_each(|at| builder.page_table(SPAN.start + Pages::new(at)).expect(free));
+        let of = UserPageUse { active: true, referenced: true };
+        for (at, kib, holder) in [(16, 64, None), (32, 16, Some(0)), (64, 256, Some(0)), (48, 64, Some(0))] {
+            builder.small_huge_page(SPAN.start + Pages::new(at), size(kib), of, holder).expect(free);
+        }
+        for at in (36..48).chain(128..SPAN.len().get()) {
+            builder.free(SPAN.start + Pages::new(at), Order::ZERO).expect(free);
+        }
+        let mut mm: Mm = builder.finish();
+        assert_eq!(mm.check(), Ok(()));
+        let found = [16, 64, 256].map(|kib| mm.thp_size_stat(size(kib), SizeStat::NrAnon));
+        assert_eq!((found, mm.pages.user_levels().anon), ([1, 2, 1], 16 + 4 + 64 + 16));
+        assert_eq!(mm.lru_pages(NodeId(0), LruList::ActiveAnon), 100);
+        let pages = mm.inherited(0).map(|(_, range)| range.len().get());
+        assert_eq!(pages, Some(0), "base pages alone lie beside each other");
+        mm.follow_split(SPAN.start + Pages::new(70), 0).expect("nobody holds it");
+        assert_eq!(mm.check(), Ok(()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use order9_frames::{Gfp, Idx};
 use order9_units::HugeSize;
 
 use super::{HugePage, fault_gfp};
+use crate::lru_list::LruList;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{
@@ -81,7 +82,8 @@ impl UsedPages {
             return FaultStep::Retry;
         }
         phys.parts(head).for_each(|idx| self.clear_huge_part(idx, phys));
-        self.adopt_small(head, Mapping { space: fault.space, vpn: range.start }, fault.locked, phys);
+        let list = phys.list_of_new_anon(fault.locked);
+        self.adopt_small(head, Mapping { space: fault.space, vpn: range.start }, list, phys);
         let space = self.spaces.living(fault.space);
         let table = space.table.table_mut(fault.vpn).expect("the slot has a table");
         for (idx, vpn) in phys.parts(head).zip(range.iter()) {
@@ -96,11 +98,11 @@ impl UsedPages {
         FaultStep::Done
     }
 
-    /// Makes a fresh huge page the anonymous one of the entries from `first` on.
-    fn adopt_small(&mut self, head: Idx, first: Mapping, locked: bool, phys: &mut PhysMem) {
+    /// Makes a fresh huge page the anonymous one of the entries from `first` on, and puts it on a list.
+    pub(crate) fn adopt_small(&mut self, head: Idx, first: Mapping, list: LruList, phys: &mut PhysMem) {
         self.huge.make_room_for_huge(phys);
         self.rmap.make_room_for_small();
-        self.adopt_anon(head, Owner::Huge, locked, phys);
+        self.adopt_page(head, Owner::Huge, list, phys);
         let parts = phys.frames.word(head).frames() as u32;
         for (idx, vpn) in phys.parts(head).zip(first.vpn.get()..) {
             self.rmap.set(self.rmap.of_subpage(idx), Owner::Anon(Mapping { vpn: Vpn::new(vpn), ..first }));
