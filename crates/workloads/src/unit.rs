@@ -17,8 +17,8 @@ pub(crate) struct Filled {
     pub(crate) local: bool,
 }
 
-/// The page that is asked for after the first store: too far on to be there unless a huge page is.
-const FURTHER_ON: Bytes = Bytes::new(64 * PAGE_SIZE.get());
+/// The page that is asked for after the first store: the last one, which is there if the whole unit is.
+const FURTHER_ON: Bytes = Bytes::new(UNIT.get() - PAGE_SIZE.get());
 
 /// Maps private memory and advises it; the second area is `length` bytes of it from the first whole unit on.
 pub(crate) async fn map_units<S: Sys>(sys: &S, length: Bytes, advice: Option<Advice>) -> Result<(Area, Area), Stop> {

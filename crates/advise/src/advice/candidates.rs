@@ -31,6 +31,11 @@ const SETTINGS: &[Row] = &[
     ("thp.enabled", "madvise", "programs that asked have huge pages; programs that did not ask have none"),
     ("thp.enabled", "always", "memory of all programs comes in 2 MiB, those that use a part of it take more"),
     ("thp.hugepages-2048kB.enabled", "inherit", "what thp.enabled says counts for 2 MiB pages as well"),
+    (
+        "thp.hugepages-64kB.enabled",
+        "inherit",
+        "where there is no 2 MiB memory comes in 64 kB, which saves faults and no TLB misses; what is used in part takes more",
+    ),
     ("thp.defrag", "madvise", "programs that did not ask get a huge page only where one is free"),
     (
         "thp.defrag",
