@@ -80,7 +80,7 @@ macro_rules! folder {
 }
 
 /// The folders, in the order of paths.
-pub(super) const SIZES: [[Setting; FILES]; HugeSize::COUNT] = [
+pub(super) static SIZES: [[Setting; FILES]; HugeSize::COUNT] = [
     folder!(1024, SHMEM_SIZE, "never", "never"),
     folder!(128, SHMEM_SIZE, "never", "never"),
     folder!(16, SHMEM_SIZE, "never", "never"),
