@@ -5,6 +5,8 @@
 //! to swap; a write meanwhile makes the entry dirty, and reclaim gives the page back to the anonymous lists. madvise(2);
 //! "mm: move MADV_FREE pages into LRU_INACTIVE_FILE list" (LKML, 2017).
 
+use alloc::vec::Vec;
+
 use order9_frames::Idx;
 use order9_units::Pages;
 
@@ -25,8 +27,9 @@ impl UsedPages {
     /// use otherwise, or that have a copy in swap are passed over; what is in swap only is discarded.
     pub(super) fn free_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) {
         self.free_huge_lazily(id, range, cpu, phys);
-        let (mut rest, mut marked) = (range, 0);
+        let (mut rest, mut marked) = (range, 0_u64);
         while let Some(slot) = self.spaces.living(id).table.next_table(&mut rest) {
+            marked += self.free_small_lazily(id, slot.intersect(range), cpu, phys);
             for vpn in slot.intersect(range).iter() {
                 let pte = self.spaces.living(id).table.get(vpn);
                 match (pte.slot(), pte.idx()) {
@@ -41,6 +44,32 @@ impl UsedPages {
             }
         }
         phys.work.tlb_flushes += u64::from(marked > 0);
+    }
+
+    /// Huge pages of less than 2 MiB in a part of a slot: those of which `range` covers all are marked, others split, if that can
+    /// be. Says how many were marked.
+    fn free_small_lazily(&mut self, id: SpaceId, range: VpnRange, cpu: usize, phys: &mut PhysMem) -> u64 {
+        let shown = |vpn| self.spaces.get(id).ok()?.table.get(vpn).idx();
+        let mut heads: Vec<Idx> = range.iter().filter_map(|vpn| self.small_head(shown(vpn)?, phys)).collect();
+        heads.dedup();
+        let mut marked = 0;
+        for head in heads {
+            let word = phys.frames.word(head);
+            let in_use = word.is_held() || word.has(PageFlag::Unevictable) || word.has(PageFlag::SwapCache);
+            if in_use || !self.huge.is_huge_exclusive(head) {
+                continue;
+            }
+            let entries: Vec<Mapping> = phys.parts(head).flat_map(|idx| self.rmap.own_mappings(idx)).collect();
+            let is_covered = |at: &Mapping| at.space == id && range.start <= at.vpn && at.vpn < range.end;
+            if entries.iter().all(is_covered) {
+                entries.into_iter().for_each(|at| self.spaces.clean_entry(at, phys));
+                self.lru.mark_lazily_freeable(head, phys);
+                marked += 1;
+            } else {
+                let _refused = self.split_huge_page(phys.frames.pfn(head), cpu, phys);
+            }
+        }
+        marked
     }
 
     /// Huge entries of `range`: whole ones are marked, those of which it covers a part are split with their page, if that

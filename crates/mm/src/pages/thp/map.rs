@@ -320,7 +320,7 @@ impl HugeMemory {
 
 impl Rmap {
     /// Mappings of a base page of a huge page by itself.
-    pub(super) fn own_mappings(&self, idx: Idx) -> Vec<Mapping> {
+    pub(crate) fn own_mappings(&self, idx: Idx) -> Vec<Mapping> {
         match self.owner(self.of_subpage(idx)) {
             Owner::Anon(at) => alloc::vec![at],
             Owner::Shared { first, .. } => self.chain(first).collect(),

@@ -208,6 +208,23 @@ fn it_goes_to_swap_in_one_piece_by_a_switch_and_in_base_pages_without() {
 }
 
 #[test]
+fn a_program_can_do_without_all_of_it_or_has_it_split() {
+    let mut mm = with_sizes(Policy::default(), &[64]);
+    let space = program(&mut mm, HUGE);
+    [0, 16].into_iter().for_each(|page| write(&mut mm, space, page));
+    mm.madvise(space, at(0), pages(24), Madvise::Free, CPU).expect("it is mapped");
+    checked(&mm);
+    assert_eq!(([0, 16, 24].map(|page| order(&mm, space, page)), mm.counters().pglazyfree), ([4, 0, 0], 24));
+    (0..8).for_each(|_| {
+        reclaim(&mut mm);
+    });
+    checked(&mm);
+    assert_eq!((mm.counters().pglazyfreed, mm.counters().pswpout), (24, 0), "without swap");
+    mm.exit(space, CPU).expect("it lives");
+    checked(&mm);
+}
+
+#[test]
 fn it_moves_to_another_place_whole() {
     let mut mm = with_sizes(Policy::default(), &[64]);
     let space = program(&mut mm, 64);
