@@ -28,6 +28,7 @@ use order9_snapshot::buddy::free_blocks;
 use order9_snapshot::census::{Census, ZoneCensus};
 use order9_snapshot::classify::{Extent, FrameClass, Layout, LayoutError, Mobility};
 use order9_snapshot::flags::is_reported;
+use order9_snapshot::flags::kpf;
 use order9_snapshot::owners::Owners;
 use order9_snapshot::{FrameMap, Snapshot, ZoneInfo};
 use order9_units::{HugeSize, Migratetype, NodeId, Order, PAGEBLOCK_PAGES, Pages, Pfn, PfnRange, ZoneKind};
@@ -179,6 +180,12 @@ impl Import<'_> {
     }
 
     fn place(&mut self, extent: Extent, zone: &ZoneCensus, lists: &mut CpuLists) -> Result<(), BuildError> {
+        if let Extent::Compound { class, range } = extent
+            && let Some(size) = self.small_size(class, range)
+        {
+            let of = pages::use_of(self.flags(range.start));
+            return self.builder.small_huge_page(range.start, size, of, self.holder(range.start));
+        }
         match extent {
             Extent::Free { start, order } => {
                 if order >= Order::PAGEBLOCK && is_reported(self.flags(start)) {
@@ -192,11 +199,6 @@ impl Import<'_> {
                 let mapped = self.map.get(range.start).is_some_and(|state| state.count > 0);
                 self.pools.push(PoolPage { pfn: range.start, mapped });
                 Ok(())
-            }
-            Extent::Compound { class: FrameClass::Anon, range } if self.small_size(range).is_some() => {
-                let (size, of) =
-                    (self.small_size(range).expect("it was asked for"), pages::use_of(self.flags(range.start)));
-                self.builder.small_huge_page(range.start, size, of, self.holder(range.start))
             }
             Extent::Compound { class, range } => match pages::user_page(class, self.disk) {
                 Some(page) => {
@@ -251,11 +253,14 @@ impl Import<'_> {
     }
 
     /// The size of the huge page that a folio of private memory is, if it has less than 2 MiB and the policy has such pages.
-    fn small_size(&self, folio: PfnRange) -> Option<HugeSize> {
+    fn small_size(&self, class: FrameClass, folio: PfnRange) -> Option<HugeSize> {
+        let flags = self.flags(folio.start);
+        let passed_over = class == FrameClass::LargeFolio && flags & kpf::ANON != 0 && flags & kpf::UNEVICTABLE == 0;
         let pages = folio.len().get();
         let size = HugeSize::new(Order::new(u8::try_from(pages.checked_ilog2()?).ok()?)?)?;
         let is_one = pages == size.order().pages().get() && folio.start.is_aligned(size.order());
-        (is_one && size < HugeSize::PMD && self.has_sizes).then_some(size)
+        let is_private = class == FrameClass::Anon || passed_over;
+        (is_private && is_one && size < HugeSize::PMD && self.has_sizes).then_some(size)
     }
 
     fn flags(&self, pfn: Pfn) -> u64 {

@@ -45,9 +45,10 @@ fn real_maps_obey_every_law() {
             let types = (0..counted.types.len())
                 .map(|block| mm.frames().pageblock(start(block)).map(|block| block.migratetype));
             assert!(types.eq(counted.types.iter().copied().map(Some)), "{name} {}", zone.kind);
-            // As many as there are, or all that may be free, less a few: larger blocks in use may be taken for free pages first.
+            // As many as there are, or all that may be free, less an eighth: larger blocks in use may be taken for free pages
+            // first, and huge pages on the lists lie in pageblocks that are not told from those of the kernel.
             let (there, listed) = (zone.on_cpu_lists.engine, zone.on_cpu_lists.file.min(zone.unknown.get()));
-            assert!(there <= listed && there >= listed / 16 * 15, "{name} {}: {zone:?}", zone.kind);
+            assert!(there <= listed && there >= listed / 8 * 7, "{name} {}: {zone:?}", zone.kind);
             let in_use = zone.unknown.get() - zone.on_cpu_lists.engine;
             assert!(in_use < zone.managed.engine / 20, "{name} {}: {zone:?}", zone.kind);
         }

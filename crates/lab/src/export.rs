@@ -127,7 +127,8 @@ fn flags(view: &BlockView) -> u64 {
             BlockUser::Slab { reclaimable: true } => kpf::SLAB | SLAB_RECLAIMABLE,
             BlockUser::Slab { reclaimable: false } => kpf::SLAB,
             BlockUser::File => kpf::UPTODATE,
-            BlockUser::Anon | BlockUser::Movable if order >= Order::PAGEBLOCK => kpf::THP | ANON,
+            BlockUser::Anon if order > Order::ZERO => kpf::THP | ANON,
+            BlockUser::Movable if order >= Order::PAGEBLOCK => kpf::THP | ANON,
             BlockUser::Anon | BlockUser::Movable => ANON,
         },
     };

@@ -87,7 +87,8 @@ impl UsedPages {
         for pfn in zones.flat_map(|zone| zone.span().iter()) {
             let idx = phys.frames.at(pfn);
             self.add_frame(&mut found.user, idx, phys);
-            found.swap_cached += u64::from(phys.frames.word(idx).has(PageFlag::SwapCache));
+            let word = phys.frames.word(idx);
+            found.swap_cached += if word.has(PageFlag::SwapCache) { word.frames() } else { 0 };
         }
         found
     }

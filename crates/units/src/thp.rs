@@ -61,7 +61,7 @@ mode! {
 }
 
 mode! {
-    /// `hugepages-2048kB/enabled`: which anonymous memory gets huge pages of this size.
+    /// `hugepages-*kB/enabled`: which anonymous memory gets huge pages of a size.
     SizeEnabled: 4 {
         /// All, unless advised against.
         Always = "always",

@@ -34,7 +34,7 @@ const SETTINGS: &[Row] = &[
     (
         "thp.hugepages-64kB.enabled",
         "inherit",
-        "where there is no 2 MiB memory comes in 64 kB, which saves faults and no TLB misses; what is used in part takes more",
+        "memory comes in 64 kB where 2 MiB cannot be had: that saves faults and no TLB misses, and memory used in part takes more",
     ),
     ("thp.defrag", "madvise", "programs that did not ask get a huge page only where one is free"),
     (

@@ -65,8 +65,11 @@ pub(super) fn form(held: &[Kept], release: Option<Release>) -> Form {
             Some(Parameter::OfSize(of, size)) if *of == name => Some(size.as_str()),
             _ => None,
         });
-        let sizes: Vec<_> = sizes.collect();
+        let mut sizes: Vec<_> = sizes.collect();
         if !sizes.is_empty() {
+            if !sizes.iter().any(|size| size.starts_with("2M:")) {
+                sizes.push("2M:inherit"); // As without the parameter.
+            }
             words.push(format!("{name}={}", sizes.join(";")));
         }
     }
@@ -77,7 +80,7 @@ pub(super) fn form(held: &[Kept], release: Option<Release>) -> Form {
     }));
     let mut text = words.join(" ") + "\n";
     if has_sizes {
-        text += "# thp_anon= and thp_shmem= set every size that they do not name to never.\n";
+        text += "# thp_anon= and thp_shmem= set every size that they do not name to never; 2M:inherit is what 2 MiB has without them.\n";
     }
     let lacking: Vec<_> =
         parameters.iter().filter(|(_, parameter)| parameter.is_none()).map(|(kept, _)| kept.name()).collect();
@@ -95,9 +98,9 @@ mod tests {
 
     #[test]
     fn what_has_no_parameter_is_named() {
-        let text = "thp_anon=64K:always sysctl.vm.compaction_proactiveness=60 sysctl.vm.lowmem_reserve_ratio=\"256 128 32\" \
+        let text = "thp_anon=64K:always;2M:inherit sysctl.vm.compaction_proactiveness=60 sysctl.vm.lowmem_reserve_ratio=\"256 128 32\" \
                     transparent_hugepage=madvise\n\
-                    # thp_anon= and thp_shmem= set every size that they do not name to never.\n\
+                    # thp_anon= and thp_shmem= set every size that they do not name to never; 2M:inherit is what 2 MiB has without them.\n\
                     # Without a parameter: thp/defrag.\n";
         assert_eq!(form(&kept(), Release::parse("6.12")).text, text);
         let text = "# Without a parameter: vm.compaction_proactiveness.\n";

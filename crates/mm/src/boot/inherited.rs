@@ -1,6 +1,7 @@
 //! Pages of programs on a machine that is set up from memory in use.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use order9_frames::{BuildError, Contents, Idx};
 use order9_units::{HugeSize, Nanos, Order, Pages, Pfn};
@@ -9,7 +10,7 @@ use crate::boot::MmBuilder;
 use crate::lru_list::LruList;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::page_flags::PageFlag;
-use crate::pages::space::inherited::{ANON, LOCKED, MAPPED, SMALL_HUGE, UserPageUse};
+use crate::pages::space::inherited::{ANON, LOCKED, MAPPED, UserPageUse};
 use crate::pages::space::pte::{Pte, PteFlag};
 use crate::pages::space::{Mapping, Owner, Prot, SpaceId, Vma, VmaKind, Vpn, VpnRange};
 use crate::shmem::MountId;
@@ -48,19 +49,49 @@ struct Owners {
     tmpfs: Filled,
 }
 
-/// A space, and how many private pages it has so far.
-#[derive(Clone, Copy)]
+/// A space, and where its private pages lie so far.
 struct Private {
     space: SpaceId,
     anon: u64,
-    /// Pages of huge pages of less than 2 MiB, and what their alignment leaves between them.
-    small_huge: u64,
+    /// Places among them that the alignment of huge pages has left, for single pages.
+    gaps: Vec<Range<u64>>,
     locked: u64,
 }
 
 impl Private {
     const fn new(space: SpaceId) -> Self {
-        Self { space, anon: 0, small_huge: 0, locked: 0 }
+        Self { space, anon: 0, gaps: Vec::new(), locked: 0 }
+    }
+
+    /// The place of the next single page.
+    fn next(&self, locked: bool) -> Vpn {
+        match self.gaps.last() {
+            _ if locked => LOCKED + Pages::new(self.locked),
+            Some(gap) => ANON + Pages::new(gap.start),
+            None => ANON + Pages::new(self.anon),
+        }
+    }
+
+    /// The place is taken.
+    fn take(&mut self, locked: bool) {
+        match self.gaps.last_mut() {
+            _ if locked => self.locked += 1,
+            Some(gap) => {
+                gap.start += 1;
+                if gap.is_empty() {
+                    self.gaps.pop();
+                }
+            }
+            None => self.anon += 1,
+        }
+    }
+
+    /// Takes the place of a huge page that `start` begins, behind all others.
+    fn take_huge(&mut self, start: u64, pages: u64) {
+        if self.anon < start {
+            self.gaps.push(self.anon..start);
+        }
+        self.anon = start + pages;
     }
 }
 
@@ -128,8 +159,8 @@ impl MmBuilder {
         Ok(())
     }
 
-    /// Makes the block at `pfn` a huge page of private memory of less than 2 MiB, as [`page_of_holder`](Self::page_of_holder) does
-    /// with single frames. Where no page table is left for it, it becomes memory that nobody moves.
+    /// Makes the block at `pfn` a huge page of private memory that single entries map, as [`page_of_holder`](Self::page_of_holder)
+    /// does with single frames. Where no page table is left for the page, nobody owns and moves it.
     ///
     /// # Errors
     /// [`BuildError`] where the block is not free to be given.
@@ -149,8 +180,8 @@ impl MmBuilder {
             return Ok(());
         };
         let (head, pages) = (self.mm.phys.frames.at(pfn), size.order().pages().get());
-        let start = of_holder.small_huge.next_multiple_of(pages);
-        let first = Mapping { space: of_holder.space, vpn: SMALL_HUGE + Pages::new(start) };
+        let start = of_holder.anon.next_multiple_of(pages);
+        let first = Mapping { space: of_holder.space, vpn: ANON + Pages::new(start) };
         for (idx, vpn) in self.mm.phys.parts(head).zip(VpnRange::of(first.vpn, Pages::new(pages)).iter()) {
             let entry = Pte::present(idx).with(PteFlag::Write, true).with(PteFlag::Dirty, true);
             let place = Mapping { vpn, ..first };
@@ -159,7 +190,7 @@ impl MmBuilder {
                 return Ok(());
             }
         }
-        of_holder.small_huge = start + pages;
+        of_holder.take_huge(start, pages);
         let list = if of.active { LruList::ActiveAnon } else { LruList::InactiveAnon };
         self.mm.pages.adopt_small(head, first, list, &mut self.mm.phys);
         self.mm.pages.spaces.living(first.space).rss.anon_pages += pages;
@@ -189,14 +220,10 @@ impl MmBuilder {
     }
 
     fn inherit_private(&mut self, idx: Idx, locked: bool, of: UserPageUse, at: usize) {
-        let Some(Private { space, anon, locked: pinned, .. }) =
-            self.inherited.owners.as_mut().and_then(|owners| owners.private.get_mut(at))
-        else {
+        let Some(private) = self.inherited.owners.as_mut().and_then(|owners| owners.private.get_mut(at)) else {
             return;
         };
-        let (space, base) = (*space, if locked { LOCKED } else { ANON });
-        let pages = if locked { pinned } else { anon };
-        let vpn = base + Pages::new(*pages);
+        let (space, vpn) = (private.space, private.next(locked));
         let entry = Pte::present(idx).with(PteFlag::Write, true).with(PteFlag::Dirty, true);
         if !self.mm.pages.map_inherited(
             &mut self.inherited.tables,
@@ -207,7 +234,7 @@ impl MmBuilder {
         ) {
             return;
         }
-        *pages += 1;
+        private.take(locked);
         let list = match (locked, of.active) {
             (true, _) => LruList::Unevictable,
             (false, true) => LruList::ActiveAnon,
@@ -273,8 +300,7 @@ impl MmBuilder {
         let kind = VmaKind::File { file, shared: true };
         let mapped = Vma { prot: Prot::READ, kind, offset: 0, touched: false, ..private(MAPPED, pages, false) };
         let vmas = spaces.iter().flat_map(|of| {
-            let parts = [(ANON, of.anon, false), (SMALL_HUGE, of.small_huge, false), (LOCKED, of.locked, true)];
-            parts.map(|(start, pages, locked)| (of.space, private(start, pages, locked)))
+            [private(ANON, of.anon, false), private(LOCKED, of.locked, true)].map(|vma| (of.space, vma))
         });
         for (space, vma) in vmas.chain([(spaces[0].space, mapped)]).filter(|(_, vma)| !vma.range.is_empty()) {
             self.mm.pages.insert_vma(space, vma);

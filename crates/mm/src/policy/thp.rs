@@ -58,7 +58,7 @@ pub struct ThpPolicy {
     pub shmem_retract: bool,
     /// Reclaim writes anonymous huge pages whole to swap that has room for them in one piece, and frees them whole. 4.14+.
     pub swap_whole: bool,
-    /// Huge pages of less than 2 MiB go to swap in one piece; else they are split first. 6.10+.
+    /// Huge pages that single entries map go to swap in one piece, those of less than 2 MiB too; else they are split first. 6.10+.
     pub swap_small_whole: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,

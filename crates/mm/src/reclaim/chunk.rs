@@ -115,7 +115,10 @@ impl UsedPages {
             self.evict_to_swap(idx, phys);
         }
         self.lru.end_isolation(idx, phys);
-        self.disown(idx, cpu, phys);
+        match self.rmap.owner(idx) {
+            Owner::Huge => self.disown_huge(idx, cpu, phys),
+            _ => self.disown(idx, cpu, phys),
+        }
         phys.trace_free_batched(idx);
     }
 }

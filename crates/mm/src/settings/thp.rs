@@ -80,7 +80,7 @@ impl ThpSettings {
         self.sizes.get(size).rule(self.enabled)
     }
 
-    /// Whether khugepaged rests: neither the file of all sizes nor that of this one names anybody.
+    /// Whether khugepaged rests: neither the file of all sizes nor that of 2 MiB names anybody.
     pub(crate) const fn is_off(&self) -> bool {
         let named = matches!(self.sizes.get(HugeSize::PMD), SizeEnabled::Always | SizeEnabled::Madvise);
         matches!(self.enabled, HugeEnabled::Never) && !named

@@ -201,9 +201,9 @@ pub(super) static SWITCHES: &[Switch] = &[
     ),
     flag!(
         thp.swap_small_whole,
-        "Whether reclaim swaps huge pages of less than 2 MiB out in one piece",
-        off: "huge pages of less than 2 MiB are split before they go to swap", "up to 6.9",
-        on: "huge pages of less than 2 MiB go to swap in one piece, unless they are mapped in part", "6.10+"
+        "Whether reclaim swaps huge pages out in one piece that single entries map, as those of less than 2 MiB are",
+        off: "huge pages that single entries map, those of less than 2 MiB too, are split before they go to swap", "up to 6.9",
+        on: "huge pages that single entries map, those of less than 2 MiB too, go to swap in one piece, unless they are mapped in part", "6.10+"
     ),
     flag!(
         thp.stop_resets_min_free,

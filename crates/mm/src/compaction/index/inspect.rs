@@ -51,18 +51,17 @@ impl UsedPages {
         while at < BLOCK.get() as u32 && !contents.has_unmovable {
             let idx = first.plus(at);
             let word = phys.frames.word(idx);
+            let may_isolate = self.may_isolate_frame(run, idx, word, phys);
             let frames = match word.state() {
                 FrameState::Free { .. } | FrameState::Pcp { .. } => word.frames().min(BLOCK.get()),
-                FrameState::Allocated { .. } if phys.policy.compaction.migrate_large_folios => {
-                    word.frames().min(BLOCK.get())
-                }
+                _ if may_isolate => word.frames(),
                 _ => 1,
             };
             scanned += if phys.policy.compaction.scan_counts_jumps { frames } else { 1 };
             match word.state() {
                 FrameState::Free { .. } => {}
                 FrameState::Pcp { .. } => contents.has_pcp = true,
-                _ if self.may_isolate_frame(run, idx, word, phys) => contents.pages.insert(at),
+                _ if may_isolate => contents.pages.insert(at),
                 _ => contents.has_unmovable = true,
             }
             at += frames as u32;

@@ -142,7 +142,7 @@ impl UsedPages {
         let taken = run.begin_batch();
         let node = phys.frames.zone(run.zone).node();
         self.lru.lock.take(node, 1);
-        self.lru.lock.count_isolated(taken as u64);
+        self.lru.lock.count_isolated(run.migratepages.len() as u64);
         phys.counters.compact_isolated += taken as u64;
         let start = phys.frames.pfn(first);
         phys.trace(|| {

@@ -1,5 +1,7 @@
 //! Targets of runs by the index: free frames of pageblocks that can never become huge pages, then of the fullest.
 
+use core::cell::Cell;
+
 use order9_frames::{Class, Idx, Word};
 use order9_units::{Migratetype, Order, Pfn, PfnRange};
 
@@ -27,19 +29,23 @@ impl PhysMem {
         index.least_contaminated(run.zone).or_else(|| index.fullest(run.zone, most_free(run)))
     }
 
-    /// Holds a free block of `order` for a huge page of less than 2 MiB: part of the smallest that is large enough and does not
-    /// leave a pageblock that is emptier than it may be.
+    /// Holds `order` frames of the smallest free block that fits, for a huge page of less than 2 MiB. The pageblock of the block has
+    /// at most [`most_free`] free frames.
     pub(crate) fn hold_indexed_block(&mut self, run: &mut CompactControl, order: Order) {
         self.frames.lock_zone(run.zone);
         let largest = Order::PAGEBLOCK.down().expect("it is no single page");
-        let fits = |pfn: &Pfn| self.frames.blocks()[self.frames.at(*pfn).block()].free <= most_free(run);
+        let visited = Cell::new(0);
+        let fits = |pfn: &Pfn| {
+            visited.set(visited.get() + 1);
+            self.frames.blocks()[self.frames.at(*pfn).block()].free <= most_free(run)
+        };
         let mut found = order.to(largest).filter_map(|of| {
             self.frames.free_list(run.zone, of, Migratetype::Movable).take(CLUSTER).find(|pfn| fits(pfn))
         });
-        let Some(idx) = found.next().map(|pfn| self.frames.at(pfn)) else { return };
-        drop(found);
-        self.frames.work_mut().locked.frames_scanned += 1;
-        run.totals.free_scanned += 1;
+        let found = found.next().map(|pfn| self.frames.at(pfn));
+        self.frames.work_mut().locked.frames_scanned += visited.get();
+        run.totals.free_scanned += visited.get();
+        let Some(idx) = found else { return };
         if self.frames.can_spare(idx, order, !self.policy.compaction.isolate_ignores_boost) {
             self.counters.compact_isolated += self.hold_part(run, idx, order);
         }

@@ -141,7 +141,8 @@ impl UsedPages {
         source: u32,
         phys: &mut PhysMem,
     ) -> Option<CompactResult> {
-        let (migrated, left) = (done.moved + done.freed, run.migratepages.len() as u64);
+        let (migrated, frames) = (done.moved + done.freed, |&idx| phys.frames.word(idx).frames());
+        let left: u64 = run.migratepages.iter().map(frames).sum();
         phys.trace(|| {
             let failed = if done.out_of_targets { left } else { done.failed };
             Event::Compaction(CompactEvent::Migratepages { migrated, failed })

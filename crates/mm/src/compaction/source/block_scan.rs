@@ -118,6 +118,7 @@ impl Compaction {
                         return true;
                     }
                     if !pages.may_isolate_lru(run, idx, word, phys) {
+                        scan.scanned += word.frames() - 1; // Its tails are looked at one by one.
                         pages.scan_failed(run, scan, word.frames(), phys);
                     } else if pages.take_source(run, scan, idx, word, phys) {
                         return false;

@@ -51,8 +51,8 @@ impl UsedPages {
         Found::Lru(word)
     }
 
-    /// Whether a block of several frames is a huge page that the run may move as one: it is smaller than what the run is to
-    /// make.
+    /// Whether a block of several frames is a huge page that the run may move as one. Such a page is smaller than the block that
+    /// the run makes.
     fn moves_whole(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem) -> bool {
         let is_smaller = word.order() < run.order.unwrap_or(Order::PAGEBLOCK).min(Order::PAGEBLOCK);
         phys.policy.compaction.migrate_large_folios && is_smaller && self.rmap.owner(idx) == Owner::Huge

@@ -125,6 +125,7 @@ impl UsedPages {
         let page = match fault.need() {
             Need::FilePage(file, index) => PageOf::File(file, index),
             need if need.order() == Order::PAGEBLOCK => PageOf::slot(&vma, fault.vpn),
+            Need::SmallHuge(size) => PageOf::Mapping(&vma, size.around(fault.vpn).start),
             _ => PageOf::Mapping(&vma, fault.vpn),
         };
         let choice = self.choice_for(fault.task(), page, plain.order, plain.node);

@@ -65,9 +65,7 @@ impl UsedPages {
     pub(crate) fn migrate_page(&mut self, source: Idx, target: Idx, attempt: &Attempt, phys: &mut PhysMem) -> Outcome {
         let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
         debug_assert!(word.has(Flag::Isolated) && word.frames() == 1, "single pages migrate, once they are isolated");
-        if owner == Owner::Kept && !word.with(Flag::Isolated, false).is_held() {
-            self.lru.end_isolation(source, phys);
-            self.disown(source, attempt.cpu, phys);
+        if self.free_if_only_isolated(source, attempt.cpu, phys) {
             return Outcome::Freed;
         }
         if let Some(outcome) = phys.busy(word, attempt) {
@@ -100,12 +98,7 @@ impl UsedPages {
         attempt: &Attempt,
         phys: &mut PhysMem,
     ) -> Outcome {
-        let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
-        if owner == Owner::Kept && !word.with(Flag::Isolated, false).is_held() {
-            self.lru.end_isolation(source, phys);
-            self.disown(source, attempt.cpu, phys);
-            return Outcome::Freed;
-        }
+        let word = phys.frames.word(source);
         if let Some(outcome) = phys.busy(word, attempt) {
             return outcome;
         }
@@ -119,12 +112,15 @@ impl UsedPages {
         Outcome::Moved
     }
 
-    /// Splits an isolated huge page that there is no block for.
-    pub(crate) fn split_for_migration(&mut self, source: Idx, attempt: &Attempt, phys: &mut PhysMem) -> Outcome {
-        match self.split_isolated(source, attempt.cpu, phys) {
-            Ok(()) => Outcome::Split,
-            Err(_) => phys.failed(MigrateFailure::NoTarget),
+    /// Frees an isolated page that nobody needs any more; says whether it was one.
+    pub(crate) fn free_if_only_isolated(&mut self, idx: Idx, cpu: usize, phys: &mut PhysMem) -> bool {
+        let is_free =
+            self.rmap.owner(idx) == Owner::Kept && !phys.frames.word(idx).with(Flag::Isolated, false).is_held();
+        if is_free {
+            self.lru.end_isolation(idx, phys);
+            self.disown(idx, cpu, phys);
         }
+        is_free
     }
 
     /// Puts an isolated page back, or frees it if only the isolation still kept it.

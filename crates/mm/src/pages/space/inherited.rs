@@ -2,7 +2,7 @@
 //!
 //! Key types: [`UserPage`] (what such a page is), [`UserPageUse`] (what is known of its use), [`Inherited`] (what all of them
 //! belong to). Reclaim and compaction ask whose a page is, so each gets an owner: anonymous pages are those of one space that
-//! no process has, or of one for each process that is known to have held some, at consecutive addresses; pages of files are those of two devices, at consecutive places, the mapped ones
+//! no process has, or of one for each process that is known to have held some, at consecutive addresses, huge ones aligned; pages of files are those of two devices, at consecutive places, the mapped ones
 //! of the second; pages of tmpfs are those of one file that stays open. Page tables of the space are among those that the
 //! machine starts with. A device has no inode that could be freed: its pages stay until reclaim takes them.
 
@@ -26,7 +26,6 @@ pub struct UserPageUse {
 
 /// Places of the kinds of pages in the space: far enough apart for any machine.
 pub(crate) const ANON: Vpn = Vpn::new(1 << 30);
-pub(crate) const SMALL_HUGE: Vpn = Vpn::new(1 << 32);
 pub(crate) const LOCKED: Vpn = Vpn::new(1 << 33);
 pub(crate) const MAPPED: Vpn = Vpn::new(1 << 34);
 
@@ -135,16 +134,21 @@ mod tests {
         for (at, kib, holder) in [(16, 64, None), (32, 16, Some(0)), (64, 256, Some(0)), (48, 64, Some(0))] {
             builder.small_huge_page(SPAN.start + Pages::new(at), size(kib), of, holder).expect(free);
         }
-        for at in (36..48).chain(128..SPAN.len().get()) {
+        for at in 36..39 {
+            builder.page_of_holder(SPAN.start + Pages::new(at), UserPage::Anon, of, Some(0)).expect(free);
+        }
+        for at in (39..48).chain(128..SPAN.len().get()) {
             builder.free(SPAN.start + Pages::new(at), Order::ZERO).expect(free);
         }
         let mut mm: Mm = builder.finish();
         assert_eq!(mm.check(), Ok(()));
         let found = [16, 64, 256].map(|kib| mm.thp_size_stat(size(kib), SizeStat::NrAnon));
-        assert_eq!((found, mm.pages.user_levels().anon), ([1, 2, 1], 16 + 4 + 64 + 16));
-        assert_eq!(mm.lru_pages(NodeId(0), LruList::ActiveAnon), 100);
-        let pages = mm.inherited(0).map(|(_, range)| range.len().get());
-        assert_eq!(pages, Some(0), "base pages alone lie beside each other");
+        assert_eq!((found, mm.pages.user_levels().anon), ([1, 2, 1], 16 + 4 + 64 + 16 + 3));
+        assert_eq!(mm.lru_pages(NodeId(0), LruList::ActiveAnon), 103);
+        let range = mm.inherited(0).map(|(_, range)| range.len().get());
+        assert_eq!(range, Some(144), "aligned, and the last page of 64 KiB behind that of 256 KiB");
+        let single = mm.inherited(0).map(|(space, _)| mm.space(space).expect("it lives").rss().anon_pages);
+        assert_eq!(single, Some(4 + 64 + 16 + 3), "single pages lie in the gaps");
         mm.follow_split(SPAN.start + Pages::new(70), 0).expect("nobody holds it");
         assert_eq!(mm.check(), Ok(()));
     }

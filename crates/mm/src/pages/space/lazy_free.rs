@@ -61,7 +61,7 @@ impl UsedPages {
             }
             let entries: Vec<Mapping> = phys.parts(head).flat_map(|idx| self.rmap.own_mappings(idx)).collect();
             let is_covered = |at: &Mapping| at.space == id && range.start <= at.vpn && at.vpn < range.end;
-            if entries.iter().all(is_covered) {
+            if entries.len() as u64 == word.frames() && entries.iter().all(is_covered) {
                 entries.into_iter().for_each(|at| self.spaces.clean_entry(at, phys));
                 self.lru.mark_lazily_freeable(head, phys);
                 marked += 1;

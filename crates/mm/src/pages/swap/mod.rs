@@ -5,7 +5,7 @@
 //! [`Mm::swap_written`]; a fault on such an entry maps the page again if it is still in memory, else asks for a page to read
 //! the slot into. A slot is in use while an entry names it or a page has it. A page that is written while more than half of
 //! the slots are in use loses its slot. A page of tmpfs leaves its file for the swap cache, and the file names the slot: see
-//! [`crate::shmem`]. A huge page has 512 slots in a row, and is one write. Never does I/O.
+//! [`crate::shmem`]. A huge page has a slot for each base page, in a row, and is one write. Never does I/O.
 
 mod cache;
 mod check;

@@ -51,6 +51,8 @@ impl UsedPages {
             self.rmap.check_spare(id, space.spare_table)?;
             seen.zero_users += u64::from(space.holds_huge_zero);
         }
+        let stale = self.huge.small.keys().find(|&&head| self.rmap.owner(Idx(head)) != Owner::Huge);
+        require(stale.is_none(), "small huge pages that have ended are forgotten", || format!("{stale:?}"))?;
         for head in self.huge.heads() {
             if self.rmap.owner(head) == Owner::Huge {
                 self.check_huge_page(head, &mut seen, phys)?;

@@ -87,8 +87,8 @@ impl UsedPages {
         }
     }
 
-    /// A single mapping of a base page is gone; of one of less than 2 MiB, it is the caller's to look whether it is mapped in
-    /// part, since entries go in batches.
+    /// A single mapping of a base page is gone. The caller looks whether a huge page of less than 2 MiB is mapped in part now,
+    /// since entries go in batches.
     pub(crate) fn unmap_part(&mut self, at: Mapping, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Rss {
         let (head, place) = (phys.head_of(idx), self.rmap.of_subpage(idx));
         let last = match self.rmap.owner(place) {
@@ -146,7 +146,7 @@ impl UsedPages {
     }
 
     /// Ends the use of a huge page that nothing leads to any more.
-    pub(super) fn disown_huge(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
+    pub(crate) fn disown_huge(&mut self, head: Idx, cpu: usize, phys: &mut PhysMem) {
         self.huge.take_page(head);
         self.disown(head, cpu, phys);
     }
@@ -182,7 +182,7 @@ impl UsedPages {
     /// all its mappings are huge; a small one, unless locked mappings show all of it.
     pub(crate) fn mlock_huge(&mut self, head: Idx, phys: &mut PhysMem) {
         if phys.frames.word(head).order() < Order::PAGEBLOCK {
-            if self.is_huge_mlocked(head, phys) && !phys.frames.word(head).has(PageFlag::Unevictable) {
+            if !phys.frames.word(head).has(PageFlag::Unevictable) && self.is_huge_mlocked(head, phys) {
                 self.lru.move_lru(head, LruList::Unevictable, phys);
             }
             return;

@@ -54,7 +54,7 @@ impl UsedPages {
         // An unevictable page keeps its type in its flags; the list alone does not tell it.
         let moved = phys.frames.word(target).with(PageFlag::File, word.has(PageFlag::File));
         phys.frames.set(target, moved);
-        self.disown(source, cpu, phys);
+        self.disown_huge(source, cpu, phys);
         Ok(())
     }
 

@@ -84,9 +84,9 @@ impl HugePage {
 /// All huge pages.
 #[derive(Clone, Default)]
 pub struct HugeMemory {
-    /// Those that start at a pageblock, by pageblock.
+    /// Huge pages that start at a pageblock, by pageblock.
     pages: Vec<HugePage>,
-    /// Those that start elsewhere, and are smaller, by their first frame.
+    /// Huge pages that start elsewhere, and are smaller, by their first frame.
     small: BTreeMap<u32, HugePage>,
     /// Pages to be split when memory is short, by node and ticket: first come, first split.
     queues: Vec<BTreeMap<u64, Idx>>,

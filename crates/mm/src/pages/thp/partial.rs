@@ -16,10 +16,11 @@ impl HugeMemory {
 
 impl UsedPages {
     /// Splits the huge page of a node that has waited longest of those that are mapped in part; pages that came free, none if it
-    /// is held. They go straight to the buddy lists, where they merge and count as free: per-CPU lists keep thousands.
-    pub(crate) fn split_partially_mapped(&mut self, node: NodeId, phys: &mut PhysMem) -> u64 {
-        let before = phys.frames.counters().pgfree;
+    /// is held, and its pages. They go straight to the buddy lists, where they merge and count as free: per-CPU lists keep thousands.
+    pub(crate) fn split_partially_mapped(&mut self, node: NodeId, phys: &mut PhysMem) -> (u64, u64) {
+        let (before, head) = (phys.frames.counters().pgfree, self.huge.next_to_split(node));
+        let pages = head.map_or(0, |head| phys.frames.word(head).frames());
         self.split_deferred(node, NO_CPU, phys);
-        phys.frames.counters().pgfree - before
+        (phys.frames.counters().pgfree - before, pages)
     }
 }

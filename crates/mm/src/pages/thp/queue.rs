@@ -78,8 +78,12 @@ impl HugeMemory {
 
     /// Whether the first page of a node's queue is mapped in part.
     pub(crate) fn next_split_frees(&self, node: NodeId) -> bool {
-        let first = self.queues.get(node.index()).and_then(|queue| queue.values().next());
-        first.is_some_and(|&head| self.is_partially_mapped(head))
+        self.next_to_split(node).is_some_and(|head| self.is_partially_mapped(head))
+    }
+
+    /// The first page of a node's queue.
+    pub(super) fn next_to_split(&self, node: NodeId) -> Option<Idx> {
+        self.queues.get(node.index()).and_then(|queue| queue.values().next().copied())
     }
 }
 
@@ -87,8 +91,7 @@ impl UsedPages {
     /// Splits the first page of a node's queue, unless it waits only to be looked at and is in use; one that cannot be split
     /// goes to the end if nobody maps some of it, and else is left alone from then on. Says whether a page was split.
     pub(crate) fn split_deferred(&mut self, node: NodeId, cpu: usize, phys: &mut PhysMem) -> bool {
-        let first = self.huge.queues.get(node.index()).and_then(|queue| queue.values().next().copied());
-        let Some(head) = first else { return false };
+        let Some(head) = self.huge.next_to_split(node) else { return false };
         let partial = self.huge.page(head).partial;
         let split = (partial || self.huge.is_underused(head, phys)) && self.split_head(head, cpu, phys).is_ok();
         if split {

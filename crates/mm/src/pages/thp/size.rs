@@ -27,12 +27,19 @@ pub enum SizeShmemEnabled {
 /// Events of the pages of a size below 2 MiB. Those of 2 MiB are among the counters of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SizeEvents {
+    /// Faults that got one.
     pub(crate) fault_alloc: u64,
+    /// Faults that asked for one in vain.
     pub(crate) fault_fallback: u64,
+    /// Pages split into base pages.
     pub(crate) split: u64,
+    /// Splits that a holder refused.
     pub(crate) split_failed: u64,
+    /// Pages that began to wait for their split.
     pub(crate) split_deferred: u64,
+    /// Pages written to swap in one piece.
     pub(crate) swpout: u64,
+    /// Pages split since swap had no row of slots.
     pub(crate) swpout_fallback: u64,
 }
 

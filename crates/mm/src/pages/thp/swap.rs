@@ -72,14 +72,12 @@ impl UsedPages {
 }
 
 impl HugeMemory {
-    /// Whether an unused huge page is to go to swap in one piece: one of 2 MiB that a huge mapping shows, or a smaller one all
-    /// of which is mapped.
+    /// Whether an unused huge page is to go to swap in one piece: one of 2 MiB that a huge mapping shows, and any of which all
+    /// is mapped.
     pub(crate) fn goes_whole(&self, head: Idx, phys: &PhysMem) -> bool {
-        let (page, order) = (self.page(head), phys.frames.word(head).order());
-        match order {
-            Order::PAGEBLOCK => phys.policy.thp.swap_whole && !page.pmds.is_empty(),
-            order => phys.policy.thp.swap_small_whole && u64::from(page.mapped) == order.pages().get(),
-        }
+        let (page, policy) = (self.page(head), &phys.policy.thp);
+        let all_mapped = u64::from(page.mapped) == phys.frames.word(head).frames();
+        policy.swap_whole && !page.pmds.is_empty() || policy.swap_small_whole && all_mapped
     }
 
     /// Counts a huge page that was split since swap had no room for it in one piece.

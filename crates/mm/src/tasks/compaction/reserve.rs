@@ -34,7 +34,7 @@ async fn split_for_reserve<E: Stall>(env: &E, zone: ZoneId) {
         if env.with(|mm| mm.phys.policy.compaction.gives_way) {
             env.make_way().await;
         }
-        let freed = env.with(|mm| mm.pages.split_partially_mapped(mm.phys.frames.zone(zone).node(), &mut mm.phys));
+        let (freed, _) = env.with(|mm| mm.pages.split_partially_mapped(mm.phys.frames.zone(zone).node(), &mut mm.phys));
         env.spend().await;
         if freed == 0 {
             return;

@@ -61,9 +61,9 @@ struct Run<'a, E, S, G> {
 enum Tried {
     /// The page is no longer among the sources, or it is set aside.
     Gone,
-    /// So many base pages are in its place.
+    /// Base pages are in the place of a huge one, as many as this.
     Split(usize),
-    /// It may move in another pass, with so many base pages.
+    /// A page that may move in another pass, of so many base pages.
     Again(u64),
     NoTarget,
 }
@@ -204,19 +204,23 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
     /// Tries to move a page to a target of its size; `None` where there is none at all. For want of a block a huge page is
     /// split.
     fn move_to_target(&mut self, mm: &mut Mm, source: Idx, order: Order, attempt: &Attempt) -> Option<Outcome> {
-        let target = match order {
-            Order::ZERO => self.targets.take(mm, source),
-            order => self.targets.take_block(mm, order),
+        let is_single = order == Order::ZERO;
+        if !is_single && mm.pages.free_if_only_isolated(source, attempt.cpu, &mut mm.phys) {
+            return Some(Outcome::Freed);
+        }
+        let target = match is_single {
+            true => self.targets.take(mm, source),
+            false => self.targets.take_block(mm, order),
         };
-        let (Mm { pages, phys, .. }, is_single) = (&mut *mm, order == Order::ZERO);
+        let Mm { pages, phys, .. } = &mut *mm;
         let outcome = match target {
             Some(target) if is_single => pages.migrate_page(source, target, attempt, phys),
             Some(target) => pages.migrate_small_huge(source, target, attempt, phys),
-            None if is_single => {
+            None if !is_single && pages.split_isolated(source, attempt.cpu, phys).is_ok() => Outcome::Split,
+            None => {
                 phys.counters.migrate_failures.count(MigrateFailure::NoTarget);
                 return None;
             }
-            None => pages.split_for_migration(source, attempt, phys),
         };
         if let Some(target) = target.filter(|_| outcome != Outcome::Moved) {
             (0..order.pages().get() as u32).for_each(|frame| self.targets.give_back(mm, target.plus(frame)));

@@ -35,9 +35,9 @@ impl Mm {
 
     /// Splits for a run; pages that came free.
     fn split_first(&mut self, id: ReclaimId, node: NodeId) -> u64 {
-        let freed = self.pages.split_partially_mapped(node, &mut self.phys);
+        let (freed, pages) = self.pages.split_partially_mapped(node, &mut self.phys);
         let run = self.reclaim_mut(id);
-        run.nr_scanned += BLOCK.get();
+        run.nr_scanned += pages;
         run.nr_reclaimed += freed;
         freed
     }

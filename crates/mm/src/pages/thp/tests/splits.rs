@@ -189,7 +189,7 @@ fn pages_that_are_mapped_in_part_stand_first_where_reclaim_begins_with_them() {
     assert_eq!(order, [2, 1, 0]);
     mm.pin(heads[2]).expect("it is mapped");
     let split = |mm: &mut Mm| {
-        let freed = mm.pages.split_partially_mapped(NodeId(0), &mut mm.phys);
+        let (freed, _) = mm.pages.split_partially_mapped(NodeId(0), &mut mm.phys);
         checked(mm);
         freed
     };
