@@ -265,7 +265,7 @@ const BEFORE_SIZES: &[Setting] = &[
         "Size of a huge page"),
 ];
 
-/// Those behind the files by size, likewise.
+/// Settings behind the files of huge pages by size, likewise.
 #[rustfmt::skip]
 const BEHIND_SIZES: &[Setting] = &[
     thp!("khugepaged/alloc_sleep_millisecs", ReadWrite, number(0, UINT_MAX), "ms", "60000", khugepaged(KhugepagedFile::AllocSleepMillisecs),
