@@ -80,11 +80,12 @@ impl Changes for Run {
     }
 }
 
-/// Programs that run.
+/// Programs that run, and children of a supervisor that have yet to become programs: they have its files open, its lock too.
 fn programs() -> usize {
     let is_program = |path: &Path| {
         let line = fs::read(path.join("cmdline")).unwrap_or_default();
-        line.split(|&byte| byte == 0).nth(1) == Some(PROGRAM.as_bytes())
+        let word = line.split(|&byte| byte == 0).nth(1);
+        [PROGRAM, RUN].iter().any(|own| word == Some(own.as_bytes()))
     };
     fs::read_dir("/proc").into_iter().flatten().flatten().filter(|entry| is_program(&entry.path())).count()
 }
