@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use order9_units::Bytes;
+use order9_units::{Bytes, HugeSize};
 
 use crate::Words;
 use crate::memparse::memparse;
 
 /// Bytes of a huge page of the largest size.
-pub(super) const HUGE: u64 = 2 << 20;
+pub(super) const HUGE: u64 = HugeSize::PMD.kib() << 10;
 
 /// A value that Linux does not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -153,8 +153,7 @@ impl fmt::Display for CommandLineError {
 
 impl core::error::Error for CommandLineError {}
 
-/// Bytes of the smallest huge pages of anonymous and of shared memory on Linux.
-const SMALLEST_ANON: u64 = 16 << 10;
+/// Bytes of the smallest huge pages of shared memory on Linux.
 const SMALLEST_SHMEM: u64 = 8 << 10;
 /// Linux' warning about settings by size that it does not understand.
 const IGNORED: &str = "error parsing string, ignoring setting";
@@ -202,7 +201,7 @@ impl CommandLine {
                     Some(enabled) => mm.pages_mut().cache_mut().set_shmem_enabled(enabled),
                     None => log.push(LogLine::unparsed("transparent_hugepage_shmem=")),
                 },
-                Effect::ThpAnon => match words_by_size::<SizeEnabled>(value, SMALLEST_ANON) {
+                Effect::ThpAnon => match words_by_size::<SizeEnabled>(value, HugeSize::SMALLEST.kib() << 10) {
                     Ok(words) => anon.get_or_insert_with(Vec::new).extend(words),
                     Err(Malformed) => log.push(LogLine::warning(format!("huge_memory: thp_anon={value}: {IGNORED}"))),
                 },

@@ -3,6 +3,7 @@
 use order9_mm::thp::{HugeSize, SizeEnabled, SizeShmemEnabled, SizeStat};
 
 use super::Access::{ReadOnly, ReadWrite};
+use super::table::thp;
 use super::{Knob, Model, Setting, Values};
 use crate::Words;
 
@@ -16,28 +17,11 @@ const fn size(kib: u64) -> HugeSize {
     HugeSize::of_kib(kib).expect("there are huge pages of this size")
 }
 
-/// A file of a folder: size, name, access, values, unit, default, model, meaning.
-macro_rules! file {
-    ($kib:literal, [$($file:literal),+], $access:ident, $values:expr, $unit:literal, $default:literal, $model:expr, $meaning:literal) => {
-        Setting {
-            name: concat!("thp/hugepages-", $kib, "kB/", $($file),+),
-            path: concat!("/sys/kernel/mm/transparent_hugepage/hugepages-", $kib, "kB/", $($file),+),
-            meaning: $meaning,
-            unit: $unit,
-            default: $default,
-            values: $values,
-            access: $access,
-            model: $model,
-        }
-    };
-}
-
 /// A statistic: size, file, unit, statistic, meaning.
 macro_rules! stat {
     ($kib:literal, $file:literal, $unit:literal, $of:expr, $meaning:literal) => {
-        file!(
-            $kib,
-            ["stats/", $file],
+        thp!(
+            "hugepages-" $kib "kB/stats/" $file,
             ReadOnly,
             Values::Number { min: 0, max: i64::MAX },
             $unit,
@@ -53,10 +37,10 @@ macro_rules! stat {
 macro_rules! folder {
     ($kib:literal, $shmem:expr, $enabled:literal, $shmem_enabled:literal) => {
         [
-            file!($kib, ["enabled"], ReadWrite, Values::Words(&SizeEnabled::WORDS), "", $enabled,
+            thp!("hugepages-" $kib "kB/enabled", ReadWrite, Values::Words(&SizeEnabled::WORDS), "", $enabled,
                 Model::Engine(Knob::ThpSizeEnabled(size($kib))),
                 "Which mappings get pages of this size; inherit is by thp/enabled"),
-            file!($kib, ["shmem_enabled"], ReadWrite, Values::Words(SizeShmemEnabled::WORDS), "", $shmem_enabled, $shmem,
+            thp!("hugepages-" $kib "kB/shmem_enabled", ReadWrite, Values::Words(SizeShmemEnabled::WORDS), "", $shmem_enabled, $shmem,
                 "Which shared anonymous memory and memfds get pages of this size; inherit is by thp/shmem_enabled"),
             stat!($kib, "anon_fault_alloc", "faults", Some(SizeStat::AnonFaultAlloc), "Faults that got a huge page"),
             stat!($kib, "anon_fault_fallback", "faults", Some(SizeStat::AnonFaultFallback), "Faults that might have had one and got none"),

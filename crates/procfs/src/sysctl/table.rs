@@ -57,12 +57,12 @@ macro_rules! sysctl {
     };
 }
 
-/// Settings in /sys/kernel/mm/transparent_hugepage: the same.
+/// Settings in /sys/kernel/mm/transparent_hugepage: parts of the file's name, then the same.
 macro_rules! thp {
-    ($file:literal, $access:ident, $values:expr, $unit:literal, $default:literal, $model:expr, $meaning:literal) => {
+    ($($file:literal)+, $access:ident, $values:expr, $unit:literal, $default:literal, $model:expr, $meaning:literal) => {
         Setting {
-            name: concat!("thp/", $file),
-            path: concat!("/sys/kernel/mm/transparent_hugepage/", $file),
+            name: concat!("thp/", $($file),+),
+            path: concat!("/sys/kernel/mm/transparent_hugepage/", $($file),+),
             meaning: $meaning,
             unit: $unit,
             default: $default,
@@ -72,6 +72,8 @@ macro_rules! thp {
         }
     };
 }
+
+pub(super) use thp;
 
 /// Settings in /sys/kernel/mm/hugepages/hugepages-2048kB: file, access, model, meaning.
 macro_rules! pool {
