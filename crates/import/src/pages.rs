@@ -1,8 +1,8 @@
 //! Pages of programs and files: which kind each frame of a map is, and whether it was in use.
 //!
 //! A large folio of private memory becomes a huge page of its size, where the policy has such; of a file, mlocked or under
-//! another policy, it becomes base pages. What its head says holds for all of it. How long ago a page was used /proc does not tell beyond its list and one bit, so those of a list follow each other
-//! by address. How often a page is mapped, and by whom, is left out: one mapping stands for all.
+//! another policy, it becomes base pages. What its head says holds for all of it. How long ago a page was used /proc does not
+//! tell beyond its list and one bit, so those of a list follow each other by address. How often a page is mapped, and by whom, is left out: one mapping stands for all.
 
 use order9_mm::{UserPage, UserPageUse};
 use order9_snapshot::classify::FrameClass;

@@ -145,8 +145,8 @@ impl UsedPages {
         if freed { Outcome::Free } else { Outcome::Activate }
     }
 
-    /// Takes an unused anonymous huge page as far towards swap as [`Self::swap_out`] does, in one piece. One of 2 MiB that is
-    /// mapped singly, and a smaller one that is mapped in part, is split, since some parts may be free then without I/O; so is one that swap has no room for in one piece.
+    /// Takes an unused anonymous huge page as far towards swap as [`Self::swap_out`] does, in one piece. A page that does not go
+    /// whole is split, since some parts may be free then without I/O; so is a page that swap has no room for in one piece.
     fn swap_out_huge(
         &mut self,
         run: &mut ReclaimControl,

@@ -226,10 +226,10 @@ impl CompactControl {
         let frames = order.pages().get() as usize;
         let first_of = |run: &[Idx]| {
             let (one, other) = (run[0].min(run[frames - 1]), run[0].max(run[frames - 1]));
+            let fits = one.at().is_multiple_of(frames) && other.at() - one.at() == frames - 1;
             // Frames of a block were held in a row, upward or downward.
-            let in_a_row = run.windows(2).all(|pair| pair[0].0.abs_diff(pair[1].0) == 1);
-            let fits = one.at().is_multiple_of(frames) && other.at() - one.at() == frames - 1 && in_a_row;
-            fits.then_some(one)
+            let in_a_row = || run.windows(2).all(|pair| pair[0].0.abs_diff(pair[1].0) == 1);
+            (fits && in_a_row()).then_some(one)
         };
         let windows = self.freepages.windows(frames).enumerate().rev();
         let (at, first) = windows.filter_map(|(at, run)| Some((at, first_of(run)?))).next()?;

@@ -154,8 +154,8 @@ const END: u32 = u32::MAX;
 /// Owners of all frames, and the chains of shared pages.
 #[derive(Clone, Default)]
 pub(crate) struct Rmap {
-    /// Of all frames; then the mappings of the first base page of every huge page that starts at a pageblock, by pageblock;
-    /// then, once there are any, those of huge pages that start elsewhere, by [`LEAST`] frames.
+    /// Owners of all frames; then the mappings of the first base page of every huge page that starts at a pageblock, by pageblock;
+    /// then, once there are any, the mappings of the first base page of huge pages that start elsewhere, by [`LEAST`] frames.
     owners: Vec<u64>,
     frames: u32,
     links: Vec<Link>,
@@ -183,7 +183,7 @@ impl Rmap {
     /// Makes room for huge pages of less than 2 MiB: done when the first appears.
     pub(crate) fn make_room_for_small(&mut self) {
         let frames = self.frames as usize;
-        // As many already, once there were any.
+        // Where there is room already, nothing changes.
         self.owners.resize(frames + frames / SLOT_PAGES + frames / LEAST, Owner::Nobody.packed());
     }
 

@@ -66,8 +66,8 @@ impl UsedPages {
         })
     }
 
-    /// A huge page in the swap cache has slots in a row, aligned to its size; no huge entry maps it, something leads to it, and it does not
-    /// wait for its split.
+    /// A huge page in the swap cache has slots in a row, aligned to its size; no huge entry maps it, something leads to it, and it
+    /// does not wait for its split.
     fn check_huge_in_swap_cache(&self, head: Idx, phys: &PhysMem) -> Verdict {
         let pfn = phys.frames.pfn(head);
         let first = self.swap.cached.get(head).map_or(u32::MAX, |slot| slot.0);

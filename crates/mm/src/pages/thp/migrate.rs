@@ -1,7 +1,7 @@
 //! Huge pages move whole: all base pages, with every mapping, to another free block.
 //!
-//! Compaction never asks for this of pages of 2 MiB: they are what it works for. Whoever moves pages between nodes or out of a range
-//! does ([`crate::mempolicy::move_pages`]). Linux' Documentation/mm/page_migration.rst; LKML: "mm: page migration
+//! Compaction never asks for this of pages of 2 MiB: they are what it works for. Whoever moves pages between nodes or out of a
+//! range does ([`crate::mempolicy::move_pages`]). Linux' Documentation/mm/page_migration.rst; LKML: "mm: page migration
 //! enhancement for thp" (2017).
 
 use order9_frames::{Flag, Idx};
