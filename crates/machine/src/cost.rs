@@ -167,6 +167,8 @@ prices! {
     swap_in,
     /// Taking a page of a file on a disk out of the page cache, beside its LRU list and its frame.
     uncache_page,
+    /// Taking each further page of a large folio out of the page cache. As `uncache_page` where it was not measured.
+    uncache_part,
     /// Making a huge page of a range, beside its allocation, its flush, a look at each page, and work on single pages.
     collapse_range,
     /// Moving one base page into that huge page, beside its copy, LRU list, page table entry and frame.
@@ -195,12 +197,18 @@ prices! {
     file_page,
     /// Making a clean page of a file dirty: accounting, and reserving a block for it.
     dirty_page,
+    /// Making each further clean page of a large folio dirty. As `dirty_page` where it was not measured.
+    dirty_part,
     /// CPU time of writing back one dirty page among its neighbours: finding it, its share of a request, completion.
     writeback_page,
+    /// CPU time of writing back each further page of a large folio. As `writeback_page` where it was not measured.
+    writeback_part,
     /// CPU time of writing back one dirty inode: its log item, and its share of a buffer of inodes.
     writeback_inode,
     /// CPU time of reading ahead one page of a file: its share of a request, completion. Allocation is not included.
     read_page,
+    /// CPU time of reading ahead each further page of a large folio. As `read_page` where it was not measured.
+    read_part,
     /// Allocating one kernel object from its slab cache, or freeing it.
     slab_object,
     /// A shrinker looking at one unused dentry or inode. Freeing is not included.
@@ -279,7 +287,7 @@ impl Prices {
         let Work {
             faults, vma_lookups, pages_cleared, huge_parts_cleared, ptes_set,
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached,
+            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
             huge_parts_unmapped, pmds_split,
         } = *done.rest;
@@ -292,7 +300,7 @@ impl Prices {
             + self.pte_set.times(ptes_set);
         let others = scanned_unlocked | blocks_passed | pages_copied | pages_compared | prot_numa | ptes_cleared
             | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | hypervisor_faults | tlb_flushes
-            | pages_uncached
+            | pages_uncached | parts_uncached
             | ranges_collapsed | pages_collapsed | parts_collapsed
             | huge_parts_split | huge_parts_remapped | huge_parts_freed | huge_parts_unmapped | pmds_split | done.lru.batched;
         // Most steps are faults: to multiply zeros would cost them more than the rest of their bill.
@@ -305,7 +313,7 @@ impl Prices {
     fn with_others(&self, of_faults: Picos, done: &WorkDone<'_>) -> Picos {
         let Work {
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached,
+            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
             huge_parts_unmapped, pmds_split, ..
         } = *done.rest;
@@ -322,6 +330,7 @@ impl Prices {
             + self.slab_object.times(slab_objects)
             + self.slab_scan.times(slab_objects_scanned)
             + self.uncache_page.times(pages_uncached)
+            + self.uncache_part.times(parts_uncached)
             + self.collapse_range.times(ranges_collapsed)
             + self.collapse_page.times(pages_collapsed)
             + self.collapse_part.times(parts_collapsed)

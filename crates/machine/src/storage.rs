@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Weak;
 
 use order9_mm::page_cache::FileWrite;
@@ -93,15 +94,14 @@ impl UnderWay {
     }
 }
 
-/// Reads of files under way, by their first page and the tag of their bio: how many pages, and what to wait for. Pages that a
-/// file has lost while they were being read may be read again before that ends.
-struct Reads<T>(BTreeMap<(FileId, u64, u64), (Pages, T)>);
+/// Reads of files under way, by their first page: how many pages, and what to wait for. No two of them share a page.
+struct Reads<T>(BTreeMap<(FileId, u64), (Pages, T)>);
 
 impl<T: Copy> Reads<T> {
-    /// The wait for a page that is being read. Where several reads cover the page, any of them.
-    fn of(&self, file: FileId, index: u64) -> Option<T> {
-        let mut before = self.0.range((file, 0, 0)..=(file, index, u64::MAX)).rev();
-        before.find_map(|(&(_, first, _), &(pages, wait))| (index < first + pages.get()).then_some(wait))
+    /// The wait for the last read that has one of these places.
+    fn of(&self, file: FileId, places: Range<u64>) -> Option<T> {
+        let (&(_, first), &(pages, wait)) = self.0.range((file, 0)..(file, places.end)).next_back()?;
+        (places.start < first + pages.get()).then_some(wait)
     }
 }
 
@@ -175,9 +175,9 @@ impl Storage {
         self.disks().find(|disk| disk.is_congested(Op::Write)).or(self.main())
     }
 
-    /// The read under way that a page of a file is part of.
-    pub(crate) fn read_of(&self, file: FileId, index: u64) -> Option<Ticket> {
-        self.reads.borrow().of(file, index)
+    /// A read under way that one of these places of a file is part of.
+    pub(crate) fn read_of(&self, file: FileId, places: Range<u64>) -> Option<Ticket> {
+        self.reads.borrow().of(file, places)
     }
 
     /// The disk and block of a slot.
@@ -203,7 +203,7 @@ impl Storage {
         let tag = self.under_way.borrow_mut().add(io);
         let ticket = disk.submit(Bio { op, first, pages, tag });
         if let Some((file, index)) = read {
-            self.reads.borrow_mut().0.insert((file, index, tag), (pages, ticket));
+            self.reads.borrow_mut().0.insert((file, index), (pages, ticket));
         }
         ticket
     }
@@ -330,7 +330,7 @@ impl Kernel {
             Io::FileWrite(write) => self.with(|mm| mm.file_written(&write, now, cpu)),
             Io::Inodes(inodes) => self.with(|mm| inodes.into_iter().for_each(|inode| mm.inode_written(inode))),
             Io::FileRead { file, index, pages } => {
-                self.storage.reads.borrow_mut().0.remove(&(file, index, completion.bio.tag));
+                self.storage.reads.borrow_mut().0.remove(&(file, index));
                 self.with(|mm| mm.end_page_read(file, index, pages, cpu));
             }
         }
@@ -366,16 +366,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_is_read_again_is_found_whichever_read_ends_first() {
+    fn a_folio_waits_for_the_last_of_its_reads() {
         let file = FileId::new(3);
         let mut reads = Reads(BTreeMap::new());
-        // Pages 12 and 13, which the file has lost since; then 5 to 20, and 12 and 13 once more.
-        for (tag, first, pages) in [(0, 12, 2), (1, 5, 16), (2, 12, 2)] {
-            reads.0.insert((file, first, tag), (Pages::new(pages), tag));
+        for (tag, first, pages) in [(0, 4, 3), (1, 7, 9), (2, 20, 4)] {
+            reads.0.insert((file, first), (Pages::new(pages), tag));
         }
-        assert_eq!([4, 5, 15, 21].map(|index| reads.of(file, index)), [None, Some(1), Some(1), None]);
-        reads.0.remove(&(file, 12, 0));
-        assert_eq!((reads.of(file, 13), reads.of(file, 14)), (Some(2), Some(1)));
-        assert_eq!(reads.of(FileId::new(4), 13), None);
+        assert_eq!(
+            [3..4, 4..5, 6..7, 7..8, 16..20].map(|places| reads.of(file, places)),
+            [None, Some(0), Some(0), Some(1), None]
+        );
+        assert_eq!(reads.of(file, 4..8), Some(1), "of several, the last");
+        reads.0.remove(&(file, 7));
+        assert_eq!(reads.of(file, 4..8), Some(0));
+        assert_eq!(reads.of(FileId::new(4), 4..8), None);
     }
 }

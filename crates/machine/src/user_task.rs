@@ -1,17 +1,19 @@
 //! Threads as the engine's tasks see them: their locks, their disks, and how they end.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use order9_mm::env::{Disks, FileWork};
 use order9_mm::mempolicy::SpaceTask;
 use order9_mm::numa_balancing::NumaTask;
-use order9_mm::page_cache::FileWrite;
+use order9_mm::page_cache::{FileWrite, FolioPages};
 use order9_mm::space::{VirtAddr, VpnRange};
 use order9_mm::tasks::{Stopped, UserTask};
 use order9_mm::{FileId, SlotId};
 use order9_units::{NodeId, Pages};
 use order9_workloads::Stop;
 
+use crate::cost::Picos;
 use crate::faults::refused;
 use crate::files::denied;
 use crate::kernel::Kernel;
@@ -81,11 +83,12 @@ impl UserTask for Thread {
 impl Disks for Kernel {
     async fn work_on_files(&self, work: FileWork) {
         let prices = &self.prices;
+        let of = |pages: FolioPages, page: Picos, part: Picos| page.times(pages.firsts) + part.times(pages.parts);
         let time = match work {
             FileWork::Found => prices.file_page,
-            FileWork::Read(pages) => prices.read_page.times(pages.get()),
-            FileWork::Dirtied => prices.dirty_page,
-            FileWork::WriteBack(pages) => prices.writeback_page.times(pages.get()),
+            FileWork::Read(pages) => of(pages, prices.read_page, prices.read_part),
+            FileWork::Dirtied(pages) => of(pages, prices.dirty_page, prices.dirty_part),
+            FileWork::WriteBack(pages) => of(pages, prices.writeback_page, prices.writeback_part),
             FileWork::WriteInodes(inodes) => prices.writeback_inode.times(inodes),
         };
         self.pay(Class::System, time).await;
@@ -95,8 +98,8 @@ impl Disks for Kernel {
         Kernel::read_pages(self, file, index, pages);
     }
 
-    async fn wait_for_read(&self, file: FileId, index: u64) {
-        let ticket = self.storage.read_of(file, index).expect("whoever adds a page reads it");
+    async fn wait_for_read(&self, file: FileId, places: Range<u64>) {
+        let ticket = self.storage.read_of(file, places).expect("whoever adds a page reads it");
         let disk = self.storage.main().expect("the page is read from it");
         disk.wait(ticket).await;
     }

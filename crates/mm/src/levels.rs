@@ -101,7 +101,7 @@ impl UsedPages {
                 let on_disk = self.cache.files.is_on_disk(file);
                 *(if on_disk { &mut levels.file } else { &mut levels.shmem }) += 1;
                 levels.mapped += u64::from(self.mapcount(phys.frames.pfn(idx), phys) > 0);
-                if self.rmap.file_huge_head(idx, phys) == Some(idx) {
+                if !on_disk && self.rmap.file_folio_head(idx, phys) == Some(idx) {
                     levels.shmem_thps += 1;
                     levels.shmem_pmdmapped += u64::from(self.huge.is_pmd_mapped(idx));
                 }

@@ -45,8 +45,10 @@ order9_frames::counts! {
         rmap_walks,
         /// Unused kernel objects that a shrinker looked at.
         slab_objects_scanned,
-        /// Pages that left their files on disks.
+        /// Pages and folios that left their files on disks.
         pages_uncached,
+        /// Pages of these folios beside their first ones.
+        parts_uncached,
         /// Ranges whose pages moved into a huge page.
         ranges_collapsed,
         /// Base pages that moved into such a huge page.

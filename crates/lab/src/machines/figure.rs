@@ -126,11 +126,15 @@ const OTHERS: [(&str, Unit, &str, Needed); 12] = [
 
 /// Prices that few machines have, as no literature tells them. Where there is none, the work takes no time of its own, but for three that fall
 /// back on another price (`load`).
-const SELDOM_MEASURED: [&str; 14] = [
+const SELDOM_MEASURED: [&str; 18] = [
     "clear_huge_part",
     "swap_out",
     "swap_in",
     "uncache_page",
+    "uncache_part",
+    "dirty_part",
+    "writeback_part",
+    "read_part",
     "collapse_range",
     "collapse_page",
     "collapse_part",

@@ -114,6 +114,10 @@ fn prices(figures: &[Figure]) -> Prices {
     let or = |price: Picos, other| if price == Picos::ZERO { other } else { price };
     prices.clear_huge_part = or(prices.clear_huge_part, prices.clear_page);
     prices.unmap_huge_part = or(prices.unmap_huge_part, prices.pte_clear);
+    prices.uncache_part = or(prices.uncache_part, prices.uncache_page);
+    prices.dirty_part = or(prices.dirty_part, prices.dirty_page);
+    prices.writeback_part = or(prices.writeback_part, prices.writeback_page);
+    prices.read_part = or(prices.read_part, prices.read_page);
     prices.split_pmd = or(prices.split_pmd, prices.pte_set.times(PAGEBLOCK_PAGES.get()));
     prices
 }

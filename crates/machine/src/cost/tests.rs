@@ -74,7 +74,7 @@ fn work_on_lru_lists_is_done_under_the_lru_lock() {
 fn other_work_is_done_without_either() {
     let p = prices();
     let half = Picos::new(p.copy_page.get() / 2);
-    let kinds: [Kind; 27] = [
+    let kinds: [Kind; 28] = [
         (|(frames, ..)| frames.zones_checked = 3, p.zone_check),
         (|(_, work, _)| work.scanned_unlocked = 3, p.frame_scan),
         (|(_, work, _)| work.blocks_passed = 3, p.frame_scan),
@@ -93,6 +93,7 @@ fn other_work_is_done_without_either() {
         (|(_, work, _)| work.slab_objects = 3, p.slab_object),
         (|(_, work, _)| work.slab_objects_scanned = 3, p.slab_scan),
         (|(_, work, _)| work.pages_uncached = 3, p.uncache_page),
+        (|(_, work, _)| work.parts_uncached = 3, p.uncache_part),
         (|(_, work, _)| work.ranges_collapsed = 3, p.collapse_range),
         (|(_, work, _)| work.pages_collapsed = 3, p.collapse_page),
         (|(_, work, _)| work.parts_collapsed = 3, p.collapse_part),

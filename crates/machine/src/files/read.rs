@@ -1,4 +1,4 @@
-//! Reads of files, page by page.
+//! Reads of files, folio by folio.
 
 use order9_mm::Errno;
 use order9_mm::tasks::read_page;
@@ -20,9 +20,10 @@ impl Thread {
         }
         let end = offset + read;
         if self.is_on_disk(file) {
-            for index in offset.get() / PAGE_SIZE.get()..end.get().div_ceil(PAGE_SIZE.get()) {
-                let wanted = end.get().div_ceil(PAGE_SIZE.get()) - index;
-                read_page(self, file, index, wanted).await.map_err(|why| self.stopped("pread", why))?;
+            let (mut index, last) = (offset.get() / PAGE_SIZE.get(), end.get().div_ceil(PAGE_SIZE.get()));
+            while index < last {
+                let read = read_page(self, file, index, last - index).await;
+                index += read.map_err(|why| self.stopped("pread", why))?;
             }
         } else {
             self.read_tmpfs(file, offset, end).await?;

@@ -1,7 +1,7 @@
-//! Writes to files, page by page.
+//! Writes to files, folio by folio.
 
 use order9_mm::env::Env as _;
-use order9_mm::tasks::{balance_dirty_pages, write_page};
+use order9_mm::tasks::{balance_dirty_pages, write_page, write_pages};
 use order9_mm::{Errno, FileId};
 use order9_units::{Bytes, PAGE_SIZE, Pages};
 use order9_workloads::{self as workloads, Stop};
@@ -20,22 +20,29 @@ impl Thread {
         if !on_disk {
             self.grow(file, end)?;
         }
-        for index in offset.get() / PAGE_SIZE.get()..end.get().div_ceil(PAGE_SIZE.get()) {
+        let mut index = offset.get() / PAGE_SIZE.get();
+        while index < end.get().div_ceil(PAGE_SIZE.get()) {
             let start = Bytes::new(index * PAGE_SIZE.get());
-            let copied = end.min(start + PAGE_SIZE) - offset.max(start);
+            let whole_pages = (end.get() / PAGE_SIZE.get()).saturating_sub(index);
+            let mut pages = 1;
             if on_disk {
-                let written = write_page(self, file, index, copied == PAGE_SIZE).await;
-                written.map_err(|why| self.stopped("pwrite", why))?;
+                let written = match offset <= start && whole_pages > 0 {
+                    true => write_pages(self, file, index, whole_pages).await,
+                    false => write_page(self, file, index).await.map(|()| 1),
+                };
+                pages = written.map_err(|why| self.stopped("pwrite", why))?;
             } else if let Err(stop) = self.write_tmpfs_page(file, index).await {
                 self.cut_back(file, end, before, start.max(before));
                 return Err(stop);
             }
+            let copied = end.min(start + Pages::new(pages).bytes()) - offset.max(start);
             self.kernel.pay(Class::System, self.kernel.prices.file_page + self.copying(copied)).await;
             self.spend().await;
             if on_disk {
                 let balanced = balance_dirty_pages(self).await;
                 balanced.map_err(|why| self.stopped("pwrite", why))?;
             }
+            index += pages;
         }
         if end > before {
             let size = self.kernel.look(|mm| mm.pages().cache().file_size(file)).unwrap_or_default();

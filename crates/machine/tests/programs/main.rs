@@ -39,6 +39,7 @@ fn prices() -> Prices {
         &mut prices.swap_out,
         &mut prices.swap_in,
         &mut prices.uncache_page,
+        &mut prices.uncache_part,
         &mut prices.collapse_range,
         &mut prices.collapse_page,
         &mut prices.collapse_part,

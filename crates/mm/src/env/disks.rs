@@ -3,23 +3,24 @@
 
 use alloc::vec::Vec;
 use core::future::Future;
+use core::ops::Range;
 
 use order9_units::Pages;
 
-use crate::page_cache::{FileId, FileWrite};
+use crate::page_cache::{FileId, FileWrite, FolioPages};
 use crate::swap::SlotId;
 
 /// Work on files that takes a CPU's time, beside what steps of the engine count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileWork {
-    /// A page was looked up in the page cache for a read.
+    /// A page or folio was looked up in the page cache for a read.
     Found,
-    /// Reads of this many pages are being prepared.
-    Read(Pages),
-    /// A clean page has become dirty.
-    Dirtied,
-    /// Writes of this many pages have begun.
-    WriteBack(Pages),
+    /// Reads of these pages are being prepared.
+    Read(FolioPages),
+    /// Pages have been written to that were clean: of a folio that was dirty already, parts alone.
+    Dirtied(FolioPages),
+    /// Writes of these pages have begun.
+    WriteBack(FolioPages),
     /// Writes of this many inodes have begun.
     WriteInodes(u64),
 }
@@ -33,8 +34,8 @@ pub trait Disks {
     /// hole is read at once.
     fn read_pages(&self, file: FileId, index: u64, pages: Pages);
 
-    /// Waits for the end of a read that the page at `index` is part of.
-    fn wait_for_read(&self, file: FileId, index: u64) -> impl Future<Output = ()>;
+    /// Waits for the end of a read that any of these `places` of a file is part of.
+    fn wait_for_read(&self, file: FileId, places: Range<u64>) -> impl Future<Output = ()>;
 
     /// Reads slots of swap, and waits for that; neighbours with one transfer.
     fn read_slots(&self, slots: &[SlotId]) -> impl Future<Output = ()>;

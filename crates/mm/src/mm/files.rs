@@ -66,7 +66,7 @@ impl Mm {
 
     /// Writes to the page at `index` at the time `now`, if it is in memory and not being read; says what was found.
     pub fn write_page(&mut self, id: FileId, index: u64, now: Nanos) -> CachedPage {
-        self.pages.write_page(id, index, now, &mut self.phys)
+        self.pages.write_pages(id, index, 1, now, &mut self.phys).0
     }
 
     /// Ends a write. Pages changed meanwhile are still dirty; pages that the file has lost are freed.

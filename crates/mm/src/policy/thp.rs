@@ -60,6 +60,8 @@ pub struct ThpPolicy {
     pub swap_whole: bool,
     /// Huge pages that single entries map go to swap in one piece, those of less than 2 MiB too; else they are split first. 6.10+.
     pub swap_small_whole: bool,
+    /// Readahead and writes fill the page cache with folios of several pages, of up to 2 MiB. 6.16+ on ext4.
+    pub file_large: bool,
     /// Disabling huge pages computes `vm.min_free_kbytes` anew. 5.10+.
     pub stop_resets_min_free: bool,
     /// Zone Movable counts among those for which huge pages raise `vm.min_free_kbytes`. Up to 4.15.
@@ -192,6 +194,7 @@ impl Default for ThpPolicy {
             shmem_retract: false,
             swap_whole: true,
             swap_small_whole: false,
+            file_large: false,
             stop_resets_min_free: false,
             min_free_all_zones: false,
             zero_by_slot: false,

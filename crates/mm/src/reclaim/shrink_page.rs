@@ -57,12 +57,14 @@ impl Reclaim {
                 Outcome::Keep
             }
             (_, Owner::Huge) => pages.swap_out_huge(run, idx, of, tally, phys),
-            (_, Owner::File { .. }) if word.is_compound() => pages.split_to_swap(run, idx, of, tally, phys),
+            (_, Owner::File { .. }) if word.is_compound() && of == LruType::Anon => {
+                pages.split_to_swap(run, idx, of, tally, phys)
+            }
             _ if word.has(Flag::Pinned) => Outcome::Keep,
             (_, Owner::File { .. }) if of == LruType::File => {
                 if mapped {
                     let flushes = phys.work.tlb_flushes;
-                    pages.unmap_everywhere(idx, phys);
+                    pages.unmap_folio(idx, phys);
                     phys.put_off_flush(flushes, tally);
                 }
                 if !phys.frames.word(idx).has(PageFlag::Dirty) {

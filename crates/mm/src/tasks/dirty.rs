@@ -3,20 +3,25 @@
 use super::{Stopped, UserTask, alive};
 use crate::Mm;
 use crate::env::{Disks as _, FileWork};
+use crate::page_cache::FolioPages;
 
 /// Pages that a program makes dirty between two looks at how many there are.
 const POLL: u64 = 32;
 
-/// Takes a step that may make a page of a file on disk dirty, which costs time and counts for the program if it was clean.
+/// Takes a step that may make pages of a file on disk dirty, which costs time where they were clean; what counts as dirty after it
+/// counts for the program.
 pub(super) async fn dirtying<E: UserTask, R>(env: &E, step: impl FnOnce(&mut Mm) -> R) -> R {
-    let (result, became_dirty) = env.with(|mm| {
-        let before = mm.counters().nr_dirtied;
+    let (result, dirtied, written) = env.with(|mm| {
+        let counts = |mm: &Mm| (mm.counters().nr_dirtied, mm.pages.cache.newly_dirty());
+        let before = counts(mm);
         let result = step(mm);
-        (result, mm.counters().nr_dirtied > before)
+        let after = counts(mm);
+        (result, after.0 - before.0, after.1 - before.1)
     });
-    if became_dirty {
-        env.nr_dirtied().set(env.nr_dirtied().get() + 1);
-        env.disks().work_on_files(FileWork::Dirtied).await;
+    env.nr_dirtied().set(env.nr_dirtied().get() + dirtied);
+    if written > 0 {
+        let firsts = u64::from(dirtied > 0);
+        env.disks().work_on_files(FileWork::Dirtied(FolioPages { firsts, parts: written - firsts })).await;
     }
     result
 }

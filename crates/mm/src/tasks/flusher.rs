@@ -39,9 +39,9 @@ async fn flush<E: Stall>(env: &E, disks: &impl Disks) {
     while let Some(file) = next_due(env) {
         let mut left = TURN;
         while let Some(write) = env.with(|mm| mm.pages.start_writeback(file, left, &mut mm.phys)) {
-            write_back(disks, &write).await;
+            write_back(env, disks, &write).await;
             env.with(|mm| mm.pages.cache.count_flushed(write.pages));
-            left -= write.pages;
+            left -= write.pages.min(left);
             if left == Pages::ZERO {
                 break;
             }
@@ -63,9 +63,10 @@ fn next_due<E: Stall>(env: &E) -> Option<FileId> {
     env.with(|mm| mm.pages.next_due(now, &mm.phys))
 }
 
-async fn write_back(disks: &impl Disks, write: &FileWrite) {
+async fn write_back<E: Env>(env: &E, disks: &impl Disks, write: &FileWrite) {
+    let pages = env.with(|mm| mm.pages.cache.by_folio(write, &mm.phys));
     disks.write_pages(write);
-    disks.work_on_files(FileWork::WriteBack(write.pages)).await;
+    disks.work_on_files(FileWork::WriteBack(pages)).await;
 }
 
 /// Has the inode of a file written with others.
@@ -114,7 +115,7 @@ pub async fn sync<E: Stall>(env: &E, disks: &impl Disks) {
 /// Begins to write back all of a file.
 async fn write_file_back<E: Env>(env: &E, disks: &impl Disks, file: FileId) {
     while let Some(write) = env.with(|mm| mm.pages.start_writeback(file, TURN, &mut mm.phys)) {
-        write_back(disks, &write).await;
+        write_back(env, disks, &write).await;
         disks.wait_for_room().await;
     }
     let mut inodes = Vec::new();

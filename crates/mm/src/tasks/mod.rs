@@ -60,7 +60,7 @@ pub use slow_path::{Effort, Pressure, alloc_pages, alloc_slow};
 pub use tmpfs::{Filled, tmpfs_page, tmpfs_page_to_write};
 pub use user_task::UserTask;
 pub use vmstat::{STAT_INTERVAL, vmstat};
-pub use write::write_page;
+pub use write::{write_page, write_pages};
 
 /// Why a task of a program cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,4 +103,10 @@ fn placed<E: UserTask>(env: &E, plain: Request) -> Request {
 async fn page(env: &impl UserTask, gfp: Gfp) -> Result<Pfn, Stopped> {
     let request = placed(env, Request::new(Order::ZERO, gfp));
     alloc_pages(env, &request).await.map_err(Stopped::NoMemory)
+}
+
+/// A large folio for a file, if there is one without much effort.
+async fn folio(env: &impl UserTask, gfp: Gfp, order: Order) -> Option<Pfn> {
+    let request = placed(env, Request::new(order, gfp | Gfp::NORETRY | Gfp::NOWARN));
+    alloc_pages(env, &request).await.ok()
 }

@@ -170,7 +170,7 @@ mod tests {
             thp: ThpPolicy {
                 defrag, defer, defer_madvise, madvised_noretry, placement, near, cow, zero_write, split_page_with_pmd, queue_full_unmap,
                 words_by_prefix, madvise_collapse, max_ptes_swap, max_ptes_shared, migration, fork_pin_copy, mmap_align, hugetlb_noretry, shmem, shmem_gfp, shmem_punch,
-                within_size_end, shmem_retract, swap_whole, swap_small_whole, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, free_empty_tables, interface
+                within_size_end, shmem_retract, swap_whole, swap_small_whole, file_large, stop_resets_min_free, min_free_all_zones, zero_by_slot, collapse_equal_nodes, shrink_underused, free_empty_tables, interface
             },
             numa_balancing: NumaBalancingPolicy {
                 spares, vmas, slows_down, early_moves, rate_limit, counts_thp, debugfs

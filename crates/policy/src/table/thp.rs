@@ -206,6 +206,13 @@ pub(super) static SWITCHES: &[Switch] = &[
         on: "huge pages that single entries map, those of less than 2 MiB too, go to swap in one piece, unless they are mapped in part", "6.10+"
     ),
     flag!(
+        thp.file_large,
+        "Whether the page cache has folios of several pages",
+        off: "the page cache has base pages alone", "up to 6.15 on ext4",
+        on: "readahead and writes fill the page cache with folios of up to 2 MiB, which are reclaimed and moved as one",
+            "6.16+ on ext4"
+    ),
+    flag!(
         thp.stop_resets_min_free,
         "Whether disabling huge pages computes vm.min_free_kbytes anew",
         off: "vm.min_free_kbytes stays raised when huge pages are disabled", "up to 5.9",

@@ -3,7 +3,9 @@
 
 use order9_mm::env::Env as _;
 use order9_mm::fs_cache::FsStep;
-use order9_mm::tasks::{balance_dirty_pages, drop_pagecache, read_page, sync_file, tmpfs_page_to_write, write_page};
+use order9_mm::tasks::{
+    balance_dirty_pages, drop_pagecache, read_page, sync_file, tmpfs_page_to_write, write_page, write_pages,
+};
 use order9_mm::{FileId, Gfp, Request};
 use order9_units::{Order, Pages};
 
@@ -36,21 +38,37 @@ impl Thread {
 
     /// Reads pages of an open file on disk, as far as it goes.
     pub(super) async fn read(&self, file: FileId, index: u64, count: u64) {
-        for at in index..index + count {
-            if read_page(self, file, at, index + count - at).await.is_err() {
-                return;
+        let (mut at, end) = (index, index + count);
+        while at < end {
+            match read_page(self, file, at, end - at).await {
+                Ok(read) => at += read,
+                Err(_) => return,
             }
         }
         self.with(|mm| mm.pages_mut().cache_mut().forget_readahead(file));
     }
 
-    /// Writes a page of an open file; every other one on disk only in part, which reads it first.
-    pub(super) async fn write(&self, file: FileId, index: u64) {
-        if self.with(|mm| mm.pages().cache().is_on_disk(file)) {
-            let _why_not = write_page(self, file, index, index.is_multiple_of(2)).await;
-            let _killed = balance_dirty_pages(self).await;
-        } else if tmpfs_page_to_write(self, file, index).await.is_ok() {
-            self.with(|mm| mm.write_page(file, index, self.machine.now()));
+    /// Writes pages of an open file, from an odd place on each only in part, which reads it first where it is on disk.
+    pub(super) async fn write(&self, file: FileId, index: u64, count: u64) {
+        let on_disk = self.with(|mm| mm.pages().cache().is_on_disk(file));
+        let (mut at, end) = (index, index + count);
+        while at < end {
+            at += match (on_disk, index.is_multiple_of(2)) {
+                (true, true) => write_pages(self, file, at, end - at).await.unwrap_or(1),
+                (true, false) => {
+                    let _why_not = write_page(self, file, at).await;
+                    1
+                }
+                (false, _) => {
+                    if tmpfs_page_to_write(self, file, at).await.is_ok() {
+                        self.with(|mm| mm.write_page(file, at, self.machine.now()));
+                    }
+                    1
+                }
+            };
+            if on_disk {
+                let _killed = balance_dirty_pages(self).await;
+            }
         }
     }
 

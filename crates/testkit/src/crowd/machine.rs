@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::ops::Range;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -343,15 +344,25 @@ impl Visits for Thread {
     }
 }
 
+/// Runs of places that the disk has side by side: no more than this many pages.
+const PIECE: u64 = 24;
+
+fn pieces(index: u64, pages: Pages) -> impl Iterator<Item = (u64, Pages)> {
+    let end = index + pages.get();
+    (index..end).step_by(PIECE as usize).map(move |at| (at, Pages::new(PIECE.min(end - at))))
+}
+
 /// Disks have room for everything; a read of swap is over when the task goes on.
 impl Disks for Thread {
     async fn work_on_files(&self, _: FileWork) {}
 
     fn read_pages(&self, file: FileId, index: u64, pages: Pages) {
-        self.machine.begin(Transfer::Read(file, index, pages));
+        for (index, pages) in pieces(index, pages) {
+            self.machine.begin(Transfer::Read(file, index, pages));
+        }
     }
 
-    async fn wait_for_read(&self, _: FileId, _: u64) {
+    async fn wait_for_read(&self, _: FileId, _: Range<u64>) {
         self.wait(Until::Transferred, None).await;
     }
 
@@ -360,7 +371,9 @@ impl Disks for Thread {
     }
 
     fn write_pages(&self, write: &FileWrite) {
-        self.machine.begin(Transfer::Write(*write));
+        for (index, pages) in pieces(write.index, write.pages) {
+            self.machine.begin(Transfer::Write(FileWrite { index, pages, ..*write }));
+        }
     }
 
     fn write_inodes(&self, inodes: Vec<FileId>) {

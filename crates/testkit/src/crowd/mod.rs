@@ -313,11 +313,7 @@ impl<C: Choices> World<C> {
         Some(Box::pin(async move {
             let work = async || match what {
                 0..=2 if on_disk => thread.read(file, index, count).await,
-                0..=5 => {
-                    for index in index..index + count {
-                        thread.write(file, index).await;
-                    }
-                }
+                0..=5 => thread.write(file, index, count).await,
                 6 | 7 => {
                     thread.truncate(file, index).await;
                     shortened.set(shortened.get() + 1);

@@ -51,11 +51,12 @@ impl UsedPages {
         Found::Lru(word)
     }
 
-    /// Whether a block of several frames is a huge page that the run may move as one. Such a page is smaller than the block that
-    /// the run makes.
+    /// Whether a block of several frames is a huge page or a large folio of a file that the run may move as one. Such a page is
+    /// smaller than the block that the run makes.
     fn moves_whole(&self, run: &CompactControl, idx: Idx, word: Word, phys: &PhysMem) -> bool {
         let is_smaller = word.order() < run.order.unwrap_or(Order::PAGEBLOCK).min(Order::PAGEBLOCK);
-        phys.policy.compaction.migrate_large_folios && is_smaller && self.rmap.owner(idx) == Owner::Huge
+        let moves = |owner| matches!(owner, Owner::Huge | Owner::File { .. });
+        phys.policy.compaction.migrate_large_folios && is_smaller && moves(self.rmap.owner(idx))
     }
 
     /// Whether the run's mode and the settings let it isolate a page of an LRU list.

@@ -93,7 +93,7 @@ impl UsedPages {
     /// written first.
     fn stays_where_it_is(&self, idx: Idx, vma: &Vma, phys: &PhysMem) -> bool {
         let Owner::File { .. } = self.rmap.owner(idx) else { return false };
-        let word = phys.frames.word(idx);
+        let word = phys.page_word(idx);
         let of_disk = word.lru_type() == LruType::File;
         let everybodys = vma.prot.has(Prot::EXEC) && self.mapcount(phys.frames.pfn(idx), phys) != 1;
         let dirty = phys.policy.numa_balancing.spares >= ScanSpares::DirtyFiles && word.has(PageFlag::Dirty);

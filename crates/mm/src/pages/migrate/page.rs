@@ -90,20 +90,18 @@ impl UsedPages {
         Outcome::Moved
     }
 
-    /// Tries to move the isolated huge page `source` of less than 2 MiB to the held frames from `target` on.
-    pub(crate) fn migrate_small_huge(
-        &mut self,
-        source: Idx,
-        target: Idx,
-        attempt: &Attempt,
-        phys: &mut PhysMem,
-    ) -> Outcome {
+    /// Tries to move `source`, an isolated huge page of less than 2 MiB or a large folio of a file, to the held frames from
+    /// `target` on.
+    pub(crate) fn migrate_folio(&mut self, source: Idx, target: Idx, attempt: &Attempt, phys: &mut PhysMem) -> Outcome {
         let word = phys.frames.word(source);
         if let Some(outcome) = phys.busy(word, attempt) {
             return outcome;
         }
         if word.has(Flag::Pinned) {
             return phys.again(MigrateFailure::Pinned);
+        }
+        if let Some(outcome) = self.unhandled(source, self.rmap.owner(source), attempt, phys) {
+            return outcome;
         }
         phys.frames.use_held_frames(target, word.order());
         phys.counters.held_used += word.frames();
@@ -142,7 +140,8 @@ impl UsedPages {
                 return Some(phys.failed(MigrateFailure::Dirty));
             }
             phys.counters.migrate_failures.count(MigrateFailure::Dirty);
-            return Some(Outcome::Write(self.start_writeout(file, index, source, phys)));
+            let folio = phys.folio(index, source);
+            return Some(Outcome::Write(self.start_writeout(file, &folio, phys)));
         }
         (handler == MigrateHandler::AbsentPrivate).then(|| match phys.policy.compaction.nohandler_fail_fast && !sync {
             true => phys.failed(MigrateFailure::PrivateData),

@@ -12,7 +12,6 @@ use crate::mempolicy::NodeChoice;
 use crate::pages::UsedPages;
 use crate::pages::migrate::{MigrateMode, MigrateReason};
 use crate::phys::PhysMem;
-use crate::space::Rmap;
 use crate::space::{Errno, Owner};
 use crate::trace::Event;
 
@@ -82,15 +81,15 @@ impl PhysMem {
     }
 }
 
-impl Rmap {
-    pub(crate) fn huge_head_of(&self, pfn: Pfn, phys: &PhysMem) -> Option<Pfn> {
-        let head = self.huge_head(phys.frames.idx(pfn)?, phys)?;
-        Some(phys.frames.pfn(head))
-    }
-}
-
 impl UsedPages {
-    /// Moves an isolated huge page to `target`; where there is none, or it cannot move, it is put back, and for want of a
+    /// The start of the huge page of a program, or the large folio of a file on disk, that the page at `pfn` is part of.
+    pub(crate) fn moved_with(&self, pfn: Pfn, phys: &PhysMem) -> Option<Pfn> {
+        let head = phys.page_of(phys.frames.idx(pfn)?);
+        let moves = self.rmap.huge_head(head, phys).is_some() || self.is_large_folio(head, phys);
+        moves.then(|| phys.frames.pfn(head))
+    }
+
+    /// Moves an isolated huge page or large folio to `target`; where there is none, or it cannot move, it is put back, and for want of a
     /// target split.
     pub(crate) fn settle_huge(
         &mut self,
@@ -102,7 +101,7 @@ impl UsedPages {
     ) -> HugeMove {
         let source = phys.frames.at(head);
         let order = phys.frames.word(source).order();
-        let wanted = self.rmap.owner(source) == Owner::Huge;
+        let wanted = self.rmap.owner(source) == Owner::Huge || self.is_large_folio(source, phys);
         let done = match target {
             Some(target) if wanted => self.migrate_huge(source, target, cpu, phys).inspect_err(|_| {
                 let target = phys.frames.at(target);

@@ -64,7 +64,7 @@ impl PhysMem {
 
     /// Whether a page of a file has to be written back before it is clean.
     pub(super) fn is_dirty_file_page(&self, idx: Idx) -> bool {
-        let word = self.frames.word(idx);
+        let word = self.page_word(idx);
         word.lru_type() == LruType::File && word.has(PageFlag::Dirty)
     }
 }

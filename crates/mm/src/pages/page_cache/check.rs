@@ -5,7 +5,7 @@ use alloc::format;
 use order9_frames::{Flag, Idx, Verdict, require};
 use order9_units::{Nanos, Pages};
 
-use super::{File, FileId, WritePending};
+use super::{File, FileId, Folio, WritePending};
 use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
@@ -24,8 +24,9 @@ impl UsedPages {
         }
         self.cache.check_queue()?;
         self.cache.check_mounts()?;
-        for idx in self.cache.orphans.iter() {
+        for (index, idx) in self.cache.orphans.iter() {
             let word = phys.frames.word(idx);
+            self.cache.check_transfer(&phys.folio(index, idx), phys)?;
             let held = word.has(PageFlag::Locked) || word.has(PageFlag::Writeback);
             require(held && self.rmap.owner(idx) == Owner::Kept, "a page lost by its file waits for I/O", || {
                 format!("{:?} is {:?}", phys.frames.pfn(idx), self.rmap.owner(idx))
@@ -64,7 +65,7 @@ impl PageCache {
             require(used || !busy, "a free page is neither dirty, nor being read or written", || {
                 format!("{:?} is {:?}", phys.frames.pfn(idx), word.state())
             })?;
-            pending.dirty += u64::from(dirty && word.has(PageFlag::File));
+            pending.dirty += if dirty && word.has(PageFlag::File) { word.frames() } else { 0 };
             pending.writeback += if word.has(PageFlag::Writeback) { word.frames() } else { 0 };
         }
         for (zone, recount) in phys.frames.zones().iter().zip(pending) {
@@ -88,13 +89,18 @@ impl PageCache {
         // What is written of tmpfs goes to swap, behind the back of the file.
         let on_disk = self.files.is_on_disk(id);
         for (index, idx, _, dirty) in file.tree.iter() {
-            let word = phys.frames.word(idx);
-            require(word.has(PageFlag::Dirty) == dirty, "a file knows its dirty pages", || {
-                format!("page {index} of {id:?}: {dirty}")
+            let folio = phys.folio(index, idx);
+            let word = phys.frames.word(folio.head);
+            if on_disk && folio.index == index {
+                self.check_folio(id, &folio, phys)?;
+            }
+            let is_known = word.has(PageFlag::Dirty) || !dirty;
+            require(is_known, "the folio of a page that has to be written is dirty", || {
+                format!("page {index} of {id:?}")
             })?;
             found = (
                 found.0 + 1,
-                found.1 + u32::from(dirty),
+                found.1 + u32::from(on_disk && word.has(PageFlag::Dirty)),
                 found.2 + u32::from(on_disk && word.has(PageFlag::Writeback)),
             );
         }
@@ -102,6 +108,26 @@ impl PageCache {
         require(found == counted, "a file counts its pages, dirty ones and those being written", || {
             format!("{id:?}: {found:?} found, {counted:?} counted")
         })
+    }
+
+    /// Checks that a folio of a file on disk has all of its places in order, and something to write if it is dirty.
+    fn check_folio(&self, id: FileId, folio: &Folio, phys: &PhysMem) -> Verdict {
+        let at = || format!("{folio:?} of {id:?}");
+        require(folio.index.is_multiple_of(folio.pages), "a folio lies at a multiple of its size", at)?;
+        let is_there = |(index, idx)| self.file(id).is_ok_and(|file| file.page(index) == Some(idx));
+        require(folio.places().all(is_there), "a folio has all of its places in its file", at)?;
+        let is_tail = |(_, idx)| phys.frames.word(idx).is_tail();
+        require(folio.places().skip(1).all(is_tail), "a folio is one allocation", at)?;
+        self.check_transfer(folio, phys)?;
+        let is_dirty = phys.frames.word(folio.head).has(PageFlag::Dirty);
+        require(is_dirty == self.dirty_places(id, folio).is_some(), "a dirty folio has something to write", at)
+    }
+
+    fn check_transfer(&self, folio: &Folio, phys: &PhysMem) -> Verdict {
+        let word = phys.frames.word(folio.head);
+        let is_busy = word.has(PageFlag::Locked) || word.has(PageFlag::Writeback);
+        let known = self.transfers.has(folio) == (is_busy && folio.pages > 1);
+        require(known, "the transfer of a large folio is counted", || format!("{folio:?}"))
     }
 
     /// Checks that mounts count what their files of tmpfs hold, in memory and in swap, and no more than they may.

@@ -3,7 +3,7 @@
 use order9_frames::{Idx, ZoneId};
 use order9_units::{Nanos, NodeId};
 
-use super::FileId;
+use super::{FileId, Folio};
 use crate::fs_cache::FsError;
 use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
@@ -50,41 +50,53 @@ impl PageCache {
         self.write_pending[zone.index()]
     }
 
+    /// Pages that were ever written to while nothing of them had to be written.
+    pub(crate) const fn newly_dirty(&self) -> u64 {
+        self.newly_dirty
+    }
+
     fn set_inode_dirty(&mut self, id: FileId, now: Nanos) {
         self.files.ensure(id).inode_dirty = true;
         self.files.enqueue(id, now);
     }
 
-    /// Marks a page of a file on disk as dirty, and its inode.
+    /// Marks a page of a file on disk as dirty, with it all of its folio, and the inode.
     pub(crate) fn set_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, now: Nanos, phys: &mut PhysMem) {
-        let word = phys.frames.word(idx);
+        let head = phys.page_of(idx);
+        let word = phys.frames.word(head);
         debug_assert!(!word.has(PageFlag::Locked), "a page that is being read is not written");
         // A page in use is none that reclaim should find first.
-        phys.frames.set(idx, word.with(PageFlag::Reclaim, false));
+        phys.frames.set(head, word.with(PageFlag::Reclaim, false));
         if !word.has(PageFlag::Dirty) {
-            phys.counters.nr_dirtied += 1;
-            self.mark_page_dirty(id, index, idx, phys);
+            phys.counters.nr_dirtied += word.frames();
         }
+        self.mark_page_dirty(id, index, idx, phys);
         self.set_inode_dirty(id, now);
     }
 
-    /// Notes that a page has to be written, which was clean so far.
+    /// Notes that a page has to be written. All of its folio counts as dirty.
     pub(crate) fn mark_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) {
-        phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Dirty, true));
-        self.write_pending_of(idx, phys).dirty += 1;
+        let head = phys.page_of(idx);
+        let word = phys.frames.word(head);
         let file = self.files.ensure(id);
-        file.tree.set_dirty(index, true);
-        file.nr_dirty += 1;
+        self.newly_dirty += u64::from(file.tree.set_dirty(index, true));
+        if !word.has(PageFlag::Dirty) {
+            file.nr_dirty += word.frames() as u32;
+            phys.frames.set(head, word.with(PageFlag::Dirty, true));
+            self.write_pending_of(head, phys).dirty += word.frames();
+        }
     }
 
-    /// A dirty page is clean: its write has begun, or it is dropped.
-    pub(super) fn clear_page_dirty(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) {
-        let word = phys.frames.word(idx);
-        phys.frames.set(idx, word.with(PageFlag::Dirty, false));
-        self.write_pending_of(idx, phys).dirty -= 1;
+    /// A dirty folio is clean: its write has begun, or it is dropped.
+    pub(super) fn clear_folio_dirty(&mut self, id: FileId, folio: &Folio, phys: &mut PhysMem) {
+        let word = phys.frames.word(folio.head);
+        phys.frames.set(folio.head, word.with(PageFlag::Dirty, false));
+        self.write_pending_of(folio.head, phys).dirty -= folio.pages;
         let file = self.files.ensure(id);
-        file.tree.set_dirty(index, false);
-        file.nr_dirty -= 1;
+        for (index, _) in folio.places() {
+            file.tree.set_dirty(index, false);
+        }
+        file.nr_dirty -= folio.pages as u32;
     }
 
     /// A page is being written, to its file or to swap.

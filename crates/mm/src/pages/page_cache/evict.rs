@@ -1,17 +1,17 @@
 //! Pages leave the page cache: taken by reclaim, invalidated with their inode or on request, or lost with part of their file.
 
+use alloc::vec::Vec;
+
 use order9_frames::{Idx, Word};
 use order9_units::Pages;
 
+use super::chunks::CHUNK;
 use super::{FileId, Shadow};
 use crate::page_cache::PageCache;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::shmem::huge_index;
-use crate::space::{Mapping, Zap};
-
-const HUGE: u64 = crate::thp::NR as u64;
+use crate::space::{Mapping, Owner, Zap};
 
 /// Pages that a step of invalidation looks at.
 const STEP: u64 = 1024;
@@ -24,43 +24,55 @@ pub(crate) fn is_droppable(word: Word) -> bool {
 impl UsedPages {
     /// Takes the unmapped page at `index`, which exists, out of a file, and leaves a shadow if there is one; the page is the
     /// caller's to free. What was to be written of it no longer is; where it is being read or written, its frame stays until
-    /// that ends.
+    /// that ends. On disk, all of the folio that starts at `index` is taken.
     pub(crate) fn take_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>, phys: &mut PhysMem) -> Idx {
-        let file = self.cache.file_mut(id);
-        let idx = file.page(index).expect("the page is in its file");
-        let word = phys.frames.word(idx);
         if !self.cache.files.is_on_disk(id) {
             self.levels.shmem -= 1;
             self.cache.uncharge(id, 1);
             return self.cache.file_mut(id).take(index, None);
         }
-        self.levels.file -= 1;
+        let folio = self.cache.folio_at(id, index, phys).expect("the page is in its file");
+        let word = phys.frames.word(folio.head);
+        debug_assert!(folio.index == index, "folios are taken whole");
+        self.levels.file -= folio.pages;
         phys.work.pages_uncached += 1;
+        phys.work.parts_uncached += folio.pages - 1;
         if word.has(PageFlag::Dirty) {
-            self.cache.clear_page_dirty(id, index, idx, phys);
+            self.cache.clear_folio_dirty(id, &folio, phys);
         }
         if word.has(PageFlag::Writeback) {
-            self.cache.file_mut(id).nr_writeback -= 1;
+            self.cache.file_mut(id).nr_writeback -= folio.pages as u32;
         }
         if word.has(PageFlag::Writeback) || word.has(PageFlag::Locked) {
-            self.cache.orphans.add(id, index, idx);
+            self.cache.orphans.add(id, index, folio.head);
         }
-        self.cache.file_mut(id).take(index, shadow)
+        if folio.pages > 1 {
+            self.huge.take_page(folio.head);
+        }
+        for (index, idx) in folio.places() {
+            self.cache.file_mut(id).take(index, shadow);
+            if idx != folio.head {
+                self.rmap.set(idx, Owner::Nobody);
+            }
+        }
+        folio.head
     }
 
-    /// Reclaim takes a clean, unmapped page of a file: its frame is the caller's to free.
+    /// Reclaim takes a clean, unmapped page or folio of a file: its frames are the caller's to free.
     pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>, phys: &mut PhysMem) {
-        self.take_from_file(id, index, shadow, phys);
-        let trimmed = self.cache.files.limit_shadows(id, index, phys.frames.table().len());
+        let head = self.take_from_file(id, index, shadow, phys);
+        let end = index + phys.frames.word(head).frames();
+        let frames = phys.frames.table().len();
+        let chunks = (index..end).step_by(CHUNK as usize);
+        let trimmed: Vec<FileId> =
+            chunks.filter_map(|index| self.cache.files.limit_shadows(id, index, frames)).collect();
         self.settle_file(id, phys);
-        if let Some(other) = trimmed.filter(|&other| other != id) {
-            self.settle_file(other, phys);
-        }
+        trimmed.into_iter().filter(|&other| other != id).for_each(|other| self.settle_file(other, phys));
     }
 
     /// Drops the pages of `[index, end)` that can be dropped: clean, unmapped, and in nobody's hands
     /// (`invalidate_mapping_pages`). An unmapped page that cannot becomes the next that reclaim takes. Looks at no more than a
-    /// thousand; returns how many it dropped and where to go on, or `None` there if it is through.
+    /// thousand folios; returns how many it dropped and where to go on, or `None` there if it is through.
     pub fn invalidate(&mut self, id: FileId, index: u64, cpu: usize, phys: &mut PhysMem) -> (u64, Option<u64>) {
         let (mut dropped, mut from) = (0, index);
         for _ in 0..STEP {
@@ -69,18 +81,19 @@ impl UsedPages {
                 self.settle_file(id, phys);
                 return (dropped, None);
             };
-            from = index + 1;
-            let is_mapped = self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0);
-            let word = phys.frames.word(idx);
+            let folio = phys.folio(index, idx);
+            from = folio.end();
+            let is_mapped = self.cache.file(id).is_ok_and(|file| folio.places().any(|(at, _)| file.mappings(at) > 0));
+            let word = phys.frames.word(folio.head);
             if is_mapped || word.has(PageFlag::Locked) {
                 continue;
             }
             if is_droppable(word) {
-                self.take_from_file(id, index, None, phys);
-                self.disown(idx, cpu, phys);
-                dropped += 1;
+                self.take_from_file(id, folio.index, None, phys);
+                self.disown(folio.head, cpu, phys);
+                dropped += folio.pages;
             } else {
-                self.lru.deactivate_file_page(idx, phys);
+                self.lru.deactivate_file_page(folio.head, phys);
             }
         }
         self.settle_file(id, phys);
@@ -92,10 +105,9 @@ impl UsedPages {
     /// either does the rest. What the file holds there is lost from then on.
     pub(crate) fn truncate_step(&mut self, id: FileId, index: u64, cpu: usize, phys: &mut PhysMem) -> bool {
         let from = |index| self.cache.file(id).ok().and_then(|file| file.first_page(index, u64::MAX));
-        // A huge page that the new end cuts may stay, pinned or with zeros behind the end: it is left to `truncate`.
-        let is_cut = |&(at, idx): &(u64, Idx)| huge_index(at) < index && self.rmap.file_huge_head(idx, phys).is_some();
-        let first = match from(index).filter(is_cut) {
-            Some((at, _)) => from(huge_index(at) + HUGE),
+        // A folio that the new end cuts may stay, pinned or with zeros behind the end: it is left to `truncate`.
+        let first = match from(index).map(|(at, idx)| phys.folio(at, idx)).filter(|folio| folio.index < index) {
+            Some(cut) => from(cut.end()),
             None => from(index),
         };
         if let Some((first, _)) = first {
@@ -110,17 +122,18 @@ impl UsedPages {
         let end = index.saturating_add(pages);
         let mut from = index;
         while let Some((found, idx)) = self.cache.file(id).ok().and_then(|file| file.first_page(from, end)) {
-            from = found + 1;
-            if let Some(head) = self.rmap.file_huge_head(idx, phys) {
-                let base = huge_index(found);
-                let part = base < index || end < base + HUGE;
-                if !part {
-                    self.evict_huge_file_page(id, base, head, cpu, phys);
-                } else if self.punch_huge_page(base, head, index, end, cpu, phys) {
-                    from = found; // Base pages now, some of which may be gone.
-                    continue;
-                }
-                from = base + HUGE;
+            let folio = phys.folio(found, idx);
+            from = folio.end();
+            if folio.index < index || end < folio.end() {
+                let split = match self.cache.files.is_on_disk(id) {
+                    true => self.cut_folio(id, &folio, index, end, cpu, phys),
+                    false => self.punch_huge_page(folio.index, folio.head, index, end, cpu, phys),
+                };
+                from = if split { found } else { from }; // Base pages now, some of which may be gone.
+                continue;
+            }
+            if folio.pages > 1 && !self.cache.files.is_on_disk(id) {
+                self.evict_huge_file_page(id, folio.index, folio.head, cpu, phys);
                 continue;
             }
             self.take_from_file(id, found, None, phys);

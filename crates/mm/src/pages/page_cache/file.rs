@@ -270,6 +270,12 @@ impl FileTable {
         self.entries.get(id.index()).filter(|entry| entry.inode != GONE).map(|entry| entry.size)
     }
 
+    /// Makes a file that exists at least so large.
+    pub(crate) fn grow(&mut self, id: FileId, size: Pages) {
+        let entry = &mut self.entries[id.index()];
+        entry.size = entry.size.max(size);
+    }
+
     /// Sets the size of a file that exists; returns the old one.
     pub(crate) fn set_size(&mut self, id: FileId, size: Pages) -> Pages {
         core::mem::replace(&mut self.entries[id.index()].size, size)

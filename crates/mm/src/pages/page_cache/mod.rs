@@ -17,6 +17,7 @@ mod dirty;
 mod evict;
 mod file;
 mod flusher;
+pub(crate) mod folio;
 mod limits;
 mod queue;
 mod readahead;
@@ -29,7 +30,6 @@ mod writeback;
 
 use alloc::vec::Vec;
 
-use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
 use crate::fs_cache::FsError;
@@ -48,11 +48,14 @@ pub use evict::DropPagecache;
 pub use file::{File, MigrateHandler};
 pub(crate) use file::{FileTable, Home, PAGES_MAX};
 pub(crate) use flusher::FlusherState;
+pub(crate) use folio::Folio;
+pub use folio::FolioPages;
 pub use limits::{DirtyLimits, PosRatio};
 pub(crate) use readahead::{Readahead, ToRead};
 pub(crate) use throttle::Throttle;
 pub use writeback::FileWrite;
 pub(crate) use writeback::Orphans;
+use writeback::Transfers;
 
 /// Files in memory: their pages, and the state of readers, writers and the flusher.
 #[derive(Clone)]
@@ -60,6 +63,8 @@ pub struct PageCache {
     pub(crate) files: FileTable,
     /// Pages that files have lost while they were being read or written.
     orphans: Orphans,
+    /// Transfers of large folios.
+    transfers: Transfers,
     /// Pages that disks do not have yet, by zone.
     write_pending: Vec<WritePending>,
     /// Progress of readers of files.
@@ -67,6 +72,8 @@ pub struct PageCache {
     /// Rate at which programs may make pages dirty.
     throttle: Throttle,
     flusher: FlusherState,
+    /// Pages that were written to and had nothing to be written before.
+    newly_dirty: u64,
     /// Mounts of tmpfs.
     pub(crate) mounts: Mounts,
 }
@@ -77,10 +84,12 @@ impl PageCache {
         Self {
             files: FileTable::default(),
             orphans: Orphans::default(),
+            transfers: Transfers::default(),
             write_pending: alloc::vec![WritePending::default(); zones],
             readahead: Readahead::default(),
             throttle: Throttle::default(),
             flusher: FlusherState::default(),
+            newly_dirty: 0,
             mounts: Mounts::default(),
         }
     }
@@ -91,7 +100,8 @@ impl PageCache {
 pub enum CachedPage {
     /// Nothing.
     Missing,
-    /// A page whose read is under way: whoever needs it waits for [`Mm::end_page_read`](crate::Mm::end_page_read).
+    /// A page whose read is under way, though the file may have lost it since: whoever needs the place waits for
+    /// [`Mm::end_page_read`](crate::Mm::end_page_read).
     BeingRead(Pfn),
     /// A page that can be read and written.
     Uptodate(Pfn),
@@ -102,7 +112,7 @@ pub enum CachedPage {
 pub enum Added {
     /// The page is the file's now; a shadow says that reclaim took a page from there before.
     New(Option<Shadow>),
-    /// There is a page already; the new one was freed.
+    /// There is a page already, or the read of one that was lost is under way; the new one was freed.
     Present,
 }
 
@@ -136,8 +146,11 @@ impl PageCache {
     /// [`Mm::mark_accessed`](crate::Mm::mark_accessed)'s.
     #[must_use]
     pub fn find_page(&self, id: FileId, index: u64, phys: &PhysMem) -> CachedPage {
-        let Some(idx) = self.file(id).ok().and_then(|file| file.page(index)) else { return CachedPage::Missing };
-        match phys.frames.word(idx).has(PageFlag::Locked) {
+        let Some(idx) = self.file(id).ok().and_then(|file| file.page(index)) else {
+            let lost = self.orphans.find(id, index, PageFlag::Locked, phys);
+            return lost.map_or(CachedPage::Missing, |folio| CachedPage::BeingRead(phys.frames.pfn(folio.head)));
+        };
+        match phys.page_word(idx).has(PageFlag::Locked) {
             true => CachedPage::BeingRead(phys.frames.pfn(idx)),
             false => CachedPage::Uptodate(phys.frames.pfn(idx)),
         }
@@ -145,8 +158,9 @@ impl PageCache {
 }
 
 impl UsedPages {
-    /// Adds the page just allocated to a file on disk whose inode is in memory; the caller reads into it and then calls
-    /// [`Mm::end_page_read`](crate::Mm::end_page_read). Until then it is locked: neither written nor reclaimed. It starts inactive.
+    /// Adds the page or large folio just allocated to a file on disk whose inode is in memory; the caller reads into it and then
+    /// calls [`Mm::end_page_read`](crate::Mm::end_page_read). Until then it is locked: neither written nor reclaimed. It starts
+    /// inactive. A folio lies at a multiple of its size, and within the file.
     pub(crate) fn add_to_page_cache(
         &mut self,
         id: FileId,
@@ -156,42 +170,57 @@ impl UsedPages {
         phys: &mut PhysMem,
     ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
-        if index >= self.cache.files.size(id).unwrap_or_default().get() {
+        let idx = phys.fresh_folio(page);
+        let folio = phys.folio(index, idx);
+        if folio.end() > self.cache.files.size(id).unwrap_or_default().get() {
             return Err(FsError::BeyondEnd(id, index));
         }
-        let idx = phys.fresh(page);
-        let added = self.add_file_page_at(id, index, idx, cpu, phys);
+        let is_lost = |index| self.cache.orphans.find(id, index, PageFlag::Locked, phys).is_some();
+        if !self.cache.orphans.is_empty() && (folio.index..folio.end()).any(is_lost) {
+            phys.free_fresh(idx, cpu);
+            return Ok(Added::Present);
+        }
+        let added = self.add_folio(id, &folio, cpu, phys);
         if let Added::New(_) = added {
             phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Locked, true));
+            self.cache.transfers.begin(&folio, folio.pages);
         }
         Ok(added)
     }
 
     /// Ends the read of `pages` pages from `index` on, each of which [`Mm::add_to_page_cache`] added for it. Pages that the
-    /// file has lost meanwhile are freed.
+    /// file has lost meanwhile are freed. A large folio is read once all of its pages are.
     pub(crate) fn end_page_read(&mut self, id: FileId, index: u64, pages: Pages, cpu: usize, phys: &mut PhysMem) {
-        for index in index..index.saturating_add(pages.get()) {
-            let is_locked = |idx: &Idx| phys.frames.word(*idx).has(PageFlag::Locked);
-            let orphan = self.cache.orphans.take(id, index, |idx| is_locked(&idx));
-            let there = || self.cache.file(id).ok()?.page(index).filter(is_locked);
-            let Some(idx) = orphan.or_else(there) else { continue };
-            phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Locked, false));
-            if let Some(tags) = &mut self.tags {
-                tags.read_from_disk(idx, id, index);
+        let (mut index, end) = (index, index.saturating_add(pages.get()));
+        while index < end {
+            let Some(folio) = self.cache.under_transfer(id, index, PageFlag::Locked, phys) else {
+                index += 1;
+                continue;
+            };
+            let read = end.min(folio.end()) - index;
+            index += read;
+            if !self.cache.transfers.end(&folio, read) {
+                continue;
             }
-            self.free_if_kept_by(idx, cpu, phys);
+            self.cache.orphans.remove(id, &folio);
+            phys.frames.set(folio.head, phys.frames.word(folio.head).with(PageFlag::Locked, false));
+            if let Some(tags) = &mut self.tags {
+                folio.places().for_each(|(index, idx)| tags.read_from_disk(idx, id, index));
+            }
+            self.free_if_kept_by(folio.head, cpu, phys);
         }
     }
 
-    /// Writes all of the page at `index`, where the file has none, into the page just allocated, at the time `now`. The file
-    /// grows to hold it. A file that has a page there is not written: look it up and write that with [`Mm::write_page`](crate::Mm::write_page).
+    /// Writes all of the page at `index`, where the file has none, into the page just allocated, at the time `now`; of a large
+    /// folio, all of its pages, the first being at `index`. The file grows to hold them. A file that has a page there is not written:
+    /// look it up and write that with [`Mm::write_page`](crate::Mm::write_page).
     ///
     /// # Errors
     /// [`FsError::NoSuchFile`], [`FsError::NotCached`] without inode, [`FsError::TooLarge`] beyond 128 TiB; the page is still
     /// the caller's then.
     ///
     /// # Panics
-    /// If `page` is not a single page that was just allocated.
+    /// If `page` is no page that was just allocated, or none of a size that fits at `index`.
     pub fn write_new_page(
         &mut self,
         id: FileId,
@@ -202,50 +231,75 @@ impl UsedPages {
         phys: &mut PhysMem,
     ) -> Result<Added, FsError> {
         self.cached_inode(id)?;
-        if index >= PAGES_MAX.get() {
-            return Err(FsError::TooLarge(Pages::new(index.saturating_add(1))));
+        let folio = phys.folio(index, phys.fresh_folio(page));
+        if folio.end() > PAGES_MAX.get() {
+            return Err(FsError::TooLarge(Pages::new(folio.end())));
         }
-        let idx = phys.fresh(page);
-        let added = self.add_file_page_at(id, index, idx, cpu, phys);
+        let added = self.add_folio(id, &folio, cpu, phys);
         if let Added::New(_) = added {
-            if self.cache.files.size(id).is_some_and(|size| size.get() <= index) {
-                self.cache.files.set_size(id, Pages::new(index + 1));
+            self.cache.files.grow(id, Pages::new(folio.end()));
+            for (index, idx) in folio.places() {
+                if let Some(tags) = &mut self.tags {
+                    tags.overwrite_file(idx, id, index);
+                }
+                self.cache.set_page_dirty(id, index, idx, now, phys);
             }
-            if let Some(tags) = &mut self.tags {
-                tags.overwrite_file(idx, id, index);
-            }
-            self.cache.set_page_dirty(id, index, idx, now, phys);
         }
         Ok(added)
     }
 
-    /// Writes to the page at `index` at the time `now`, if it is in memory and not being read; says what was found.
-    pub(crate) fn write_page(&mut self, id: FileId, index: u64, now: Nanos, phys: &mut PhysMem) -> CachedPage {
+    /// Writes to the page at `index` at the time `now`, if it is in memory and not being read, and to those behind it in its
+    /// folio, as far as `pages` reach; says what was found, and how many pages were written.
+    pub(crate) fn write_pages(
+        &mut self,
+        id: FileId,
+        index: u64,
+        pages: u64,
+        now: Nanos,
+        phys: &mut PhysMem,
+    ) -> (CachedPage, u64) {
         let found = self.cache.find_page(id, index, phys);
-        if let CachedPage::Uptodate(pfn) = found {
-            let idx = phys.frames.at(pfn);
+        let CachedPage::Uptodate(pfn) = found else { return (found, 0) };
+        let folio = phys.folio(index, phys.frames.at(pfn));
+        let end = folio.end().min(index + pages);
+        for (index, idx) in folio.places().skip((index - folio.index) as usize).take((end - index) as usize) {
             if let Some(tags) = &mut self.tags {
                 tags.write_file(idx, id, index);
             }
             if self.cache.files.is_on_disk(id) {
+                // What is left of a folio that the end of the file has cut can lie beyond it.
+                self.cache.files.grow(id, Pages::new(index + 1));
                 self.cache.set_page_dirty(id, index, idx, now, phys);
             }
         }
-        found
+        (found, end - index)
     }
 
-    /// Makes a fresh page that of a place of a file on disk, or frees it where there is one.
-    fn add_file_page_at(&mut self, id: FileId, index: u64, idx: Idx, cpu: usize, phys: &mut PhysMem) -> Added {
+    /// Makes a fresh folio that of its places of a file on disk, or frees it where there is a page at one of them. The shadow is
+    /// the last one of those places.
+    fn add_folio(&mut self, id: FileId, folio: &Folio, cpu: usize, phys: &mut PhysMem) -> Added {
+        assert!(folio.index.is_multiple_of(folio.pages), "{folio:?} lies at a multiple of its size");
         let file = self.cache.files.ensure(id);
-        if file.page(index).is_some() {
-            phys.free_fresh(idx, cpu);
+        let is_taken = match folio.pages {
+            1 => file.page(folio.index).is_some(),
+            _ => file.first_page(folio.index, folio.end()).is_some(),
+        };
+        if is_taken {
+            phys.free_fresh(folio.head, cpu);
             return Added::Present;
         }
-        let shadow = file.insert(index, idx);
-        self.adopt_page(idx, Owner::File { file: id, index }, LruList::InactiveFile, phys);
-        self.levels.file += 1;
+        let shadow = folio.places().fold(None, |last, (index, idx)| file.insert(index, idx).or(last));
+        for (index, idx) in folio.places().skip(1) {
+            self.rmap.set(idx, Owner::File { file: id, index });
+        }
+        if folio.pages > 1 {
+            self.huge.make_room_for_huge(phys);
+        }
+        let owner = Owner::File { file: id, index: folio.index };
+        self.adopt_page(folio.head, owner, LruList::InactiveFile, phys);
+        self.levels.file += folio.pages;
         if let Some(shadow) = shadow {
-            self.workingset_refault(idx, shadow, phys);
+            self.workingset_refault(folio.head, shadow, phys);
         }
         Added::New(shadow)
     }

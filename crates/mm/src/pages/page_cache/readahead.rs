@@ -5,10 +5,16 @@
 //! meanwhile. A fault on a page of a mapping that is not there reads as much as `read_ahead_kb` around it, and the mark is a quarter before
 //! the end; faults beside it do not map the marked page, so that its own fault finds the mark. Where several readers of a file follow each
 //! other, a mark is not that of the window which the file remembers: the next window is then what is missing behind the mark.
+//! Where the page cache has large folios (`thp.file_large`), the first window is read into base pages, and each one that follows at a
+//! mark into folios of four times the size, as far as the window has room; it ends where such a folio ends. LKML: "Readahead tweaks for
+//! larger folios" (2025); the sizes are those that `mm_filemap_add_to_page_cache` of a 6.18 shows.
 //! Source: Documentation/filesystems/vfs.rst; "On-demand readahead" (LWN, 2007).
 
 use alloc::collections::BTreeMap;
 
+use order9_units::Order;
+
+use super::folio::ORDER_MAX;
 use super::{CachedPage, FileId};
 use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
@@ -30,6 +36,8 @@ pub(crate) struct ToRead {
     pub(crate) pages: u64,
     /// The page to mark, which has the next ones read.
     pub(crate) mark: Option<u64>,
+    /// Largest folios to read them into, where the page cache has large ones.
+    pub(crate) order: Order,
 }
 
 /// Pages that were read last ahead of a reader.
@@ -41,6 +49,8 @@ struct Window {
     ahead: u64,
     /// End of the last read.
     reader: u64,
+    /// Order of folios as far as they have grown; windows may be too small for them.
+    order: u8,
 }
 
 impl Window {
@@ -52,16 +62,28 @@ impl Window {
         (self.ahead > 0).then(|| self.end() - self.ahead)
     }
 
+    /// A window that begins anew, with base pages.
     fn set(&mut self, start: u64, size: u64, ahead: u64) -> ToRead {
-        (self.start, self.size, self.ahead) = (start, size, ahead);
-        ToRead { start, pages: size, mark: self.mark() }
+        (self.start, self.size, self.ahead, self.order) = (start, size, ahead, 0);
+        ToRead { start, pages: size, mark: self.mark(), order: Order::ZERO }
+    }
+
+    /// A window that follows another one, in folios of four times the size, and ends where such a folio does.
+    fn follow(&mut self, start: u64, size: u64) -> ToRead {
+        let grown = (self.order + 2).min(ORDER_MAX.get());
+        let order = Order::new(grown.min(size.ilog2() as u8)).unwrap_or(Order::ZERO);
+        let aligned = (start + size) >> order.get() << order.get();
+        let size = if aligned > start { aligned - start } else { size };
+        let window = self.set(start, size, size);
+        self.order = grown;
+        ToRead { order, ..window }
     }
 
     /// The window to read for a reader that misses `index` and wants `wanted` pages.
     fn miss(&mut self, index: u64, wanted: u64) -> ToRead {
         if index != 0 && index != self.reader {
             self.set(0, 0, 0);
-            return ToRead { start: index, pages: wanted, mark: None };
+            return ToRead { start: index, pages: wanted, mark: None, order: Order::ZERO };
         }
         let size = (wanted.next_power_of_two() * 4).min(READ_AHEAD).max(wanted);
         self.set(index, size, size - wanted)
@@ -73,14 +95,14 @@ impl Window {
     }
 
     /// The window to read for a reader that has come to a mark at `index`. `missing` is the first page behind it that is not there, if
-    /// one is near.
-    fn marked(&mut self, index: u64, missing: Option<u64>) -> Option<ToRead> {
+    /// one is near. Base pages are read, or with `large` folios that grow from window to window.
+    fn marked(&mut self, index: u64, missing: Option<u64>, large: bool) -> Option<ToRead> {
         let (start, before) = match self.mark() == Some(index) {
             true => (self.end(), self.size),
             false => (missing?, missing? - index),
         };
         let size = (before * 2).min(READ_AHEAD);
-        Some(self.set(start, size, size))
+        Some(if large { self.follow(start, size) } else { self.set(start, size, size) })
     }
 }
 
@@ -95,6 +117,15 @@ impl PageCache {
         next
     }
 
+    /// A reader has read `[index, end)`, which lie in one folio. Says whether that is an access of its own: one that goes on in a
+    /// large folio where the last one ended is not.
+    pub(crate) fn note_read(&mut self, file: FileId, index: u64, end: u64, phys: &PhysMem) -> bool {
+        let folio = self.folio_at(file, index, phys);
+        let window = self.window(file);
+        let before = core::mem::replace(&mut window.reader, end);
+        folio.is_none_or(|folio| folio.pages == 1 || before <= folio.index || before > folio.end())
+    }
+
     /// Pages to read now for a fault on the page at `index` of a mapped file.
     pub(crate) fn readahead_for_fault(&mut self, file: FileId, index: u64, phys: &mut PhysMem) -> Option<ToRead> {
         match self.find_page(file, index, phys) {
@@ -105,14 +136,15 @@ impl PageCache {
 
     /// Takes the mark away from a page; what is to be read then, if it had one.
     fn marked(&mut self, file: FileId, index: u64, phys: &mut PhysMem) -> Option<ToRead> {
-        let idx = self.file(file).ok()?.page(index)?;
-        if !phys.frames.word(idx).has(PageFlag::Readahead) {
+        let folio = self.folio_at(file, index, phys)?;
+        if !phys.frames.word(folio.head).has(PageFlag::Readahead) {
             return None;
         }
-        phys.frames.reflag(idx, PageFlag::Readahead, false);
+        phys.frames.reflag(folio.head, PageFlag::Readahead, false);
+        let index = folio.index;
         let pages = self.file(file).ok()?;
         let missing = (index + 1..=index + READ_AHEAD).find(|&at| pages.page(at).is_none());
-        self.window(file).marked(index, missing)
+        self.window(file).marked(index, missing, phys.policy.thp.file_large)
     }
 
     fn window(&mut self, file: FileId) -> &mut Window {
@@ -121,8 +153,8 @@ impl PageCache {
 
     /// Marks a page that is being read, so that the next ones are read when a reader comes to it.
     pub(crate) fn mark_for_readahead(&mut self, file: FileId, index: u64, phys: &mut PhysMem) {
-        if let Some(idx) = self.file(file).ok().and_then(|file| file.page(index)) {
-            phys.frames.reflag(idx, PageFlag::Readahead, true);
+        if let Some(folio) = self.folio_at(file, index, phys) {
+            phys.frames.reflag(folio.head, PageFlag::Readahead, true);
         }
     }
 
@@ -138,24 +170,24 @@ mod tests {
 
     /// A window that is read, and its mark.
     const fn read(start: u64, pages: u64, mark: u64) -> ToRead {
-        ToRead { start, pages, mark: Some(mark) }
+        ToRead { start, pages, mark: Some(mark), order: Order::ZERO }
     }
 
     #[test]
     fn windows_grow_ahead_of_a_reader_that_goes_on() {
         let mut window = Window::default();
         assert_eq!(window.miss(0, 1), read(0, 4, 1), "the mark is behind what was asked for");
-        assert_eq!(window.marked(1, Some(4)), Some(read(4, 8, 4)));
-        assert_eq!(window.marked(4, Some(12)), Some(read(12, 16, 12)));
-        assert_eq!(window.marked(12, Some(28)), Some(read(28, 32, 28)));
-        assert_eq!(window.marked(28, Some(60)), Some(read(60, 32, 60)), "128 KiB are the most");
+        assert_eq!(window.marked(1, Some(4), false), Some(read(4, 8, 4)));
+        assert_eq!(window.marked(4, Some(12), false), Some(read(12, 16, 12)));
+        assert_eq!(window.marked(12, Some(28), false), Some(read(28, 32, 28)));
+        assert_eq!(window.marked(28, Some(60), false), Some(read(60, 32, 60)), "128 KiB are the most");
     }
 
     #[test]
     fn faults_that_go_on_find_a_mark_in_each_window() {
         let mut window = Window::default();
         assert_eq!(window.around(5), read(0, 32, 24));
-        assert_eq!(window.marked(24, Some(32)), Some(read(32, 32, 32)));
+        assert_eq!(window.marked(24, Some(32), false), Some(read(32, 32, 32)));
         assert_eq!(window.around(1000), read(984, 32, 1008), "a jump begins anew");
     }
 
@@ -163,16 +195,40 @@ mod tests {
     fn a_mark_of_another_reader_has_read_what_is_missing_behind_it() {
         let mut window = Window::default();
         window.around(1000);
-        assert_eq!(window.marked(24, Some(32)), Some(read(32, 16, 32)));
-        assert_eq!(window.marked(500, None), None, "everything near is there");
+        assert_eq!(window.marked(24, Some(32), false), Some(read(32, 16, 32)));
+        assert_eq!(window.marked(500, None, false), None, "everything near is there");
     }
 
     #[test]
     fn whoever_jumps_gets_what_was_asked_for() {
         let mut window = Window::default();
-        assert_eq!(window.miss(100, 2), ToRead { start: 100, pages: 2, mark: None });
+        assert_eq!(window.miss(100, 2), ToRead { start: 100, pages: 2, mark: None, order: Order::ZERO });
         window.reader = 102;
         assert_eq!(window.miss(102, 1), read(102, 4, 103), "and is followed from there on");
-        assert_eq!(window.miss(7, 1), ToRead { start: 7, pages: 1, mark: None });
+        assert_eq!(window.miss(7, 1), ToRead { start: 7, pages: 1, mark: None, order: Order::ZERO });
+    }
+
+    #[test]
+    fn folios_grow_from_window_to_window_as_on_a_live_kernel() {
+        // What 6.18 read with read_ahead_kb at 128 for calls that want a page each, and for faults.
+        let sizes = |first: ToRead, window: &mut Window| {
+            let mut sizes = alloc::vec![(first.start, first.pages, 0)];
+            for _ in 0..7 {
+                let at = window.mark().expect("the window has a mark");
+                let next = window.marked(at, None, true).expect("the mark is the window's own");
+                sizes.push((next.start, next.pages, next.order.get()));
+            }
+            sizes
+        };
+        let mut window = Window::default();
+        let first = window.miss(0, 1);
+        let found = sizes(first, &mut window);
+        assert_eq!(
+            found,
+            [(0, 4, 0), (4, 8, 2), (12, 4, 4), (16, 8, 3), (24, 8, 4), (32, 16, 4), (48, 16, 5), (64, 32, 5)]
+        );
+        let first = window.around(0);
+        let found = sizes(first, &mut window);
+        assert_eq!(found[..5], [(0, 32, 0), (32, 32, 2), (64, 32, 4), (96, 32, 5), (128, 32, 5)]);
     }
 }

@@ -323,6 +323,18 @@ impl PageTree {
         }
     }
 
+    /// Whether the page at `index` is dirty.
+    pub(super) fn is_dirty(&self, index: u64) -> bool {
+        match self {
+            Self::One { index: only, state, .. } => *only == index && *state == One::Dirty,
+            Self::Many(many) => {
+                let (number, at) = place(index);
+                many.chunks.get(number).is_some_and(|chunk| chunk.dirty >> at & 1 != 0)
+            }
+            Self::Empty => false,
+        }
+    }
+
     /// The first dirty page from `from` on.
     pub(super) fn next_dirty(&self, from: u64) -> Option<(u64, Idx)> {
         match self {

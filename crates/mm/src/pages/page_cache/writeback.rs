@@ -2,11 +2,13 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use order9_frames::Idx;
 use order9_units::{Nanos, Pages, Pfn};
 
-use super::FileId;
+use super::folio::ORDER_MAX;
+use super::{FileId, Folio, FolioPages};
 use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
@@ -24,32 +26,83 @@ pub struct FileWrite {
     pub pages: Pages,
 }
 
-/// Pages that a file has lost while they were being read or written, by where they were; the end of that frees them.
+/// Folios that a file has lost while they were being read or written, by where they were; the end of that frees them. Until
+/// then no other transfer of the same kind begins at those places, so that its end cannot be taken for theirs.
 #[derive(Clone, Default)]
 pub(crate) struct Orphans(BTreeMap<(FileId, u64), Vec<Idx>>);
 
 impl Orphans {
-    pub(super) fn add(&mut self, file: FileId, index: u64, idx: Idx) {
-        self.0.entry((file, index)).or_default().push(idx);
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Takes the page lost first at a place of those that `fits`.
-    pub(super) fn take(&mut self, file: FileId, index: u64, fits: impl Fn(Idx) -> bool) -> Option<Idx> {
+    pub(super) fn add(&mut self, file: FileId, index: u64, head: Idx) {
+        self.0.entry((file, index)).or_default().push(head);
+    }
+
+    /// The folio with `flag` that was lost at a place.
+    pub(super) fn find(&self, file: FileId, index: u64, flag: PageFlag, phys: &PhysMem) -> Option<Folio> {
         if self.0.is_empty() {
             return None;
         }
-        let pages = self.0.get_mut(&(file, index))?;
-        let at = pages.iter().position(|&idx| fits(idx))?;
-        let idx = pages.remove(at);
-        if pages.is_empty() {
-            self.0.remove(&(file, index));
-        }
-        Some(idx)
+        let first = (index + 1).saturating_sub(ORDER_MAX.pages().get());
+        let near = self.0.range((file, first)..=(file, index)).rev();
+        let mut folios = near.flat_map(|(&(_, base), heads)| heads.iter().map(move |&head| phys.folio(base, head)));
+        folios.find(|folio| folio.end() > index && phys.frames.word(folio.head).has(flag))
     }
 
-    /// Every one of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Idx> {
-        self.0.values().flatten().copied()
+    /// Forgets a folio, whose transfer has ended; says whether it was lost.
+    pub(super) fn remove(&mut self, file: FileId, folio: &Folio) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let at = (file, folio.index);
+        let Some(heads) = self.0.get_mut(&at) else { return false };
+        let before = heads.len();
+        heads.retain(|&head| head != folio.head);
+        let lost = heads.len() < before;
+        if heads.is_empty() {
+            self.0.remove(&at);
+        }
+        lost
+    }
+
+    /// Every one of them, with its place.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Idx)> {
+        self.0.iter().flat_map(|(&(_, index), heads)| heads.iter().map(move |&head| (index, head)))
+    }
+}
+
+/// Pages of large folios that are still on their way from or to a disk, by first frame: a disk that has them in several places
+/// ends several transfers.
+#[derive(Clone, Default)]
+pub(super) struct Transfers(BTreeMap<u32, u64>);
+
+impl Transfers {
+    /// A transfer of so many pages of a folio begins.
+    pub(super) fn begin(&mut self, folio: &Folio, pages: u64) {
+        if folio.pages > 1 {
+            self.0.insert(folio.head.0, pages);
+        }
+    }
+
+    /// So many pages are through; says whether they are the last ones of the folio.
+    pub(super) fn end(&mut self, folio: &Folio, pages: u64) -> bool {
+        if folio.pages == 1 {
+            return true;
+        }
+        let left = self.0.get_mut(&folio.head.0).expect("the folio is being transferred");
+        *left -= pages;
+        if *left == 0 {
+            self.0.remove(&folio.head.0);
+            return true;
+        }
+        false
+    }
+
+    /// Whether a transfer of the folio is under way.
+    pub(super) fn has(&self, folio: &Folio) -> bool {
+        self.0.contains_key(&folio.head.0)
     }
 }
 
@@ -72,16 +125,43 @@ impl PageCache {
         }
     }
 
-    /// The first page from `from` on that is dirty and not being written.
-    fn next_writable(&self, id: FileId, mut from: u64, phys: &PhysMem) -> Option<(u64, Idx)> {
+    /// The first page from `from` on that is dirty and not being written, and its folio.
+    fn next_writable(&self, id: FileId, mut from: u64, phys: &PhysMem) -> Option<(u64, Folio)> {
         let file = self.file(id).ok()?;
         loop {
             let (index, idx) = file.tree.next_dirty(from)?;
-            if !phys.frames.word(idx).has(PageFlag::Writeback) {
-                return Some((index, idx));
+            let folio = phys.folio(index, idx);
+            let is_written = phys.frames.word(folio.head).has(PageFlag::Writeback)
+                || !self.orphans.is_empty()
+                    && folio.places().any(|(at, _)| self.orphans.find(id, at, PageFlag::Writeback, phys).is_some());
+            if !is_written {
+                return Some((index, folio));
             }
-            from = index + 1;
+            from = folio.end();
         }
+    }
+
+    /// The pages of a write that has just begun, by folio.
+    pub(crate) fn by_folio(&self, write: &FileWrite, phys: &PhysMem) -> FolioPages {
+        let (mut index, end) = (write.index, write.index + write.pages.get());
+        let mut sum = FolioPages::default();
+        while let Some(folio) = self.folio_at(write.file, index, phys).filter(|_| index < end) {
+            sum += FolioPages::folio(folio.end().min(end) - index);
+            index = folio.end();
+        }
+        sum
+    }
+
+    /// The folio at a place whose transfer is under way, as `flag` says: one that the file has lost, or has.
+    pub(super) fn under_transfer(&self, id: FileId, index: u64, flag: PageFlag, phys: &PhysMem) -> Option<Folio> {
+        let there = || self.folio_at(id, index, phys).filter(|folio| phys.frames.word(folio.head).has(flag));
+        self.orphans.find(id, index, flag, phys).or_else(there)
+    }
+
+    /// The places whose read is under way together with that of the page at `index`.
+    pub(crate) fn read_with(&self, id: FileId, index: u64, phys: &PhysMem) -> Range<u64> {
+        let folio = self.under_transfer(id, index, PageFlag::Locked, phys);
+        folio.map_or(index..index + 1, |folio| folio.index..folio.end())
     }
 
     /// Whether pages of a file, or its inode, are being written.
@@ -92,76 +172,86 @@ impl PageCache {
 }
 
 impl UsedPages {
-    /// Begins the write of the first dirty pages of a file, at most `max_pages` and only as far as they follow each other.
+    /// Begins the write of the first dirty pages of a file, no folio after `max_pages` and only as far as they follow each other.
     /// Pages that are being written already wait for the end of that. `None` if there are no others: the file
     /// leaves the queue then, unless its inode has to be written (`UsedPages::start_inode_write`).
     pub fn start_writeback(&mut self, id: FileId, max_pages: Pages, phys: &mut PhysMem) -> Option<FileWrite> {
-        let Some((index, first)) = self.cache.next_writable(id, 0, phys) else {
+        let Some((index, folio)) = self.cache.next_writable(id, 0, phys) else {
             if self.cache.file(id).is_ok_and(|file| !file.inode_dirty) {
                 self.cache.files.dequeue(id);
             }
             return None;
         };
         let mut write = FileWrite { file: id, index, pages: Pages::ZERO };
-        let mut next = Some(first);
-        while let Some(idx) = next.filter(|_| write.pages < max_pages) {
-            let at = index + write.pages.get();
-            self.start_write_at(id, at, idx, phys);
-            write.pages += Pages::new(1);
-            next = self.cache.next_writable(id, at + 1, phys).filter(|&(found, _)| found == at + 1).map(|(_, idx)| idx);
+        let mut next = Some(folio);
+        while let Some(folio) = next.filter(|_| write.pages < max_pages) {
+            let end = self.start_write_of(id, &folio, phys).end;
+            write.pages = Pages::new(end - index);
+            next = self.cache.next_writable(id, end, phys).filter(|&(found, _)| found == end).map(|(_, folio)| folio);
         }
         self.settle_file(id, phys);
         (write.pages > Pages::ZERO).then_some(write)
     }
 
-    /// Begins the write of one dirty page of a file for reclaim (`pageout`): when it is done, the page is the next that
+    /// Begins the write of one dirty page or folio of a file for reclaim (`pageout`): when it is done, the page is the next that
     /// reclaim looks at. `None` unless the page is dirty and not being written.
     pub fn start_page_write(&mut self, pfn: Pfn, phys: &mut PhysMem) -> Option<FileWrite> {
         let (idx, word) = phys.frames.live(pfn).ok()?;
         let Owner::File { file, index } = self.rmap.owner(idx) else { return None };
-        if !word.has(PageFlag::Dirty) || word.has(PageFlag::Writeback) {
+        let folio = phys.folio(index, idx);
+        let is_writable = word.has(PageFlag::Dirty) && !word.has(PageFlag::Writeback);
+        if !is_writable || self.cache.next_writable(file, index, phys).map(|(_, next)| next) != Some(folio) {
             return None;
         }
-        self.start_write_at(file, index, idx, phys);
+        let write = self.start_writeout(file, &folio, phys);
         phys.frames.set(idx, phys.frames.word(idx).with(PageFlag::Reclaim, true));
-        phys.counters.nr_vmscan_write += 1;
-        self.settle_file(file, phys);
-        Some(FileWrite { file, index, pages: Pages::new(1) })
+        phys.counters.nr_vmscan_write += folio.pages;
+        Some(write)
     }
 
-    /// Begins the write of a dirty page that cannot migrate before it is clean.
-    pub(crate) fn start_writeout(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) -> FileWrite {
-        self.start_write_at(id, index, idx, phys);
+    /// Begins the write of a dirty page or folio that cannot migrate before it is clean.
+    pub(crate) fn start_writeout(&mut self, id: FileId, folio: &Folio, phys: &mut PhysMem) -> FileWrite {
+        let places = self.start_write_of(id, folio, phys);
         self.settle_file(id, phys);
-        FileWrite { file: id, index, pages: Pages::new(1) }
+        FileWrite { file: id, index: places.start, pages: Pages::new(places.end - places.start) }
     }
 
-    fn start_write_at(&mut self, id: FileId, index: u64, idx: Idx, phys: &mut PhysMem) {
-        self.cache.clear_page_dirty(id, index, idx, phys);
-        if self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0) {
-            self.write_protect(idx, phys);
+    /// Begins the write of a dirty folio; the places that are written.
+    fn start_write_of(&mut self, id: FileId, folio: &Folio, phys: &mut PhysMem) -> Range<u64> {
+        let places = self.cache.dirty_places(id, folio).expect("something of a dirty folio is dirty");
+        self.cache.clear_folio_dirty(id, folio, phys);
+        for (index, idx) in folio.places() {
+            if self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0) {
+                self.write_protect(idx, phys);
+            }
+            if let Some(tags) = self.tags.as_mut().filter(|_| places.contains(&index)) {
+                tags.write_to_disk(idx, id, index);
+            }
         }
-        self.cache.set_writeback(idx, phys);
-        self.cache.files.ensure(id).nr_writeback += 1;
-        if let Some(tags) = &mut self.tags {
-            tags.write_to_disk(idx, id, index);
-        }
+        self.cache.set_writeback(folio.head, phys);
+        self.cache.transfers.begin(folio, places.end - places.start);
+        self.cache.files.ensure(id).nr_writeback += folio.pages as u32;
+        places
     }
 
     /// Ends a write. Pages changed meanwhile are still dirty; pages that the file has lost are freed.
     pub(crate) fn file_written(&mut self, write: &FileWrite, now: Nanos, cpu: usize, phys: &mut PhysMem) {
         let FileWrite { file: id, index, pages } = *write;
-        for index in index..index + pages.get() {
-            if let Some(idx) = self.cache.orphans.take(id, index, |idx| phys.frames.word(idx).has(PageFlag::Writeback))
-            {
-                self.end_writeback(idx, phys);
-                self.free_if_kept_by(idx, cpu, phys);
+        let (mut index, end) = (index, index + pages.get());
+        while index < end {
+            let folio = self.cache.under_transfer(id, index, PageFlag::Writeback, phys);
+            let folio = folio.unwrap_or_else(|| panic!("page {index} of {write:?} is not being written"));
+            let written = end.min(folio.end()) - index;
+            index += written;
+            if !self.cache.transfers.end(&folio, written) {
                 continue;
             }
-            let idx = self.cache.file(id).ok().and_then(|file| file.page(index));
-            let idx = idx.filter(|&idx| phys.frames.word(idx).has(PageFlag::Writeback));
-            self.end_writeback(idx.unwrap_or_else(|| panic!("page {index} of {write:?} is not being written")), phys);
-            self.cache.files.ensure(id).nr_writeback -= 1;
+            self.end_writeback(folio.head, phys);
+            if self.cache.orphans.remove(id, &folio) {
+                self.free_if_kept_by(folio.head, cpu, phys);
+            } else {
+                self.cache.files.ensure(id).nr_writeback -= folio.pages as u32;
+            }
         }
         if self.cache.file(id).is_ok_and(|file| file.nr_dirty > 0) {
             self.cache.files.enqueue(id, now);

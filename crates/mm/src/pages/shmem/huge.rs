@@ -91,7 +91,7 @@ impl UsedPages {
             return FaultStep::Bus;
         }
         let copies = fault.access == Access::Write && vma.kind.is_private();
-        let head = self.shown_at(file, index, phys).and_then(|idx| self.rmap.file_huge_head(idx, phys));
+        let head = self.shown_at(file, index, phys).and_then(|idx| self.rmap.file_folio_head(idx, phys));
         match head {
             Some(head) if !copies && Self::can_map_huge(vma, slot) => {
                 self.map_file_huge(fault.space, vma, slot, head, fault.access, phys);

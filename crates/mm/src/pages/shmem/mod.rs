@@ -17,7 +17,6 @@ mod shrink;
 mod swap;
 
 pub use hole::ShmemHole;
-pub(crate) use huge::huge_index;
 pub use limit::Statfs;
 pub(crate) use mount::Mounts;
 pub use mount::{MountId, ShmemEnabled, ShmemHuge};

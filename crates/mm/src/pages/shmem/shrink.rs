@@ -43,7 +43,7 @@ impl UsedPages {
     fn last_huge_page(&self, id: FileId, phys: &PhysMem) -> Option<Idx> {
         let size = self.cache.files.size(id).map_or(0, Pages::get);
         let last = self.cache.file(id).ok()?.page(huge_index(size)).filter(|_| size != huge_index(size))?;
-        self.rmap.file_huge_head(last, phys)
+        self.rmap.file_folio_head(last, phys)
     }
 
     /// Splits the last page of the first such file if it reaches beyond the end; where that is refused, the file goes to the

@@ -12,7 +12,6 @@ use crate::page_cache::PageCache;
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::shmem::huge_index;
 use crate::space::Rmap;
 use crate::tags::{Tag, Tags};
 
@@ -140,13 +139,14 @@ impl UsedPages {
             });
         };
         let (pfn, word, owner) = (phys.frames.pfn(idx), phys.frames.word(idx), self.rmap.owner(idx));
-        let subpage = self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)).is_some();
+        let subpage = self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)).is_some();
         let live = subpage || word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
         require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
         match owner {
             Owner::File { file, index } => {
                 let on_disk = self.cache.files.is_on_disk(file);
                 *if on_disk { &mut rss.file_pages } else { &mut rss.shmem_pages } += 1;
+                let word = phys.page_word(idx);
                 let noticed = !on_disk || !writable || word.has(PageFlag::Dirty);
                 require(noticed, "a page of a file on disk that may be written is dirty", || format!("{at:?}"))?;
                 require(!word.has(PageFlag::Locked), "a page that is being read is not mapped", || format!("{at:?}"))?;
@@ -193,8 +193,8 @@ impl UsedPages {
                 require(owner == Owner::File { file: id, index }, "a page of a file knows its place", || {
                     format!("{:?} is page {index} of {id:?}, but is {owner:?}", phys.frames.pfn(idx))
                 })?;
-                // A huge page may reach beyond the end.
-                let first = if self.rmap.file_huge_head(idx, phys).is_some() { huge_index(index) } else { index };
+                // A huge page or a folio may reach beyond the end.
+                let first = phys.folio(index, idx).index;
                 require(Some(first) < size, "a file has no pages beyond its size", || {
                     format!("{id:?}: page {index}, size {size:?}")
                 })?;
@@ -223,7 +223,7 @@ impl UsedPages {
             let owner = self.rmap.owner(idx);
             let pfn = phys.frames.pfn(idx);
             let subpage = word.is_tail()
-                && self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)).is_some();
+                && self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)).is_some();
             require(
                 subpage || word.has(Flag::Owned) == (owner != Owner::Nobody),
                 "an owned frame has an owner",

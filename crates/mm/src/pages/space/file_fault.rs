@@ -54,10 +54,10 @@ impl UsedPages {
             return Answer::Need(Need::SwapIn(slot));
         }
         phys.counters.pgmajfault += u64::from(on_disk && page.is_none());
-        let Some(idx) = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked)) else {
+        let Some(idx) = page.filter(|&idx| !phys.page_word(idx).has(PageFlag::Locked)) else {
             return if on_disk { Answer::Read(file, index) } else { Answer::Hole(file) };
         };
-        if phys.frames.word(idx).has(PageFlag::Readahead) {
+        if phys.page_word(idx).has(PageFlag::Readahead) {
             return Answer::Read(file, index);
         }
         if access == Access::Write && vma.kind.is_private() {
@@ -81,7 +81,7 @@ impl UsedPages {
         for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
             let page = self.cache.file(file).ok().and_then(|file| file.page(vma.index(near)));
             let fits = |&idx: &Idx| {
-                let word = phys.frames.word(idx);
+                let word = phys.page_word(idx);
                 let waits = word.has(PageFlag::Locked) || word.has(PageFlag::Readahead);
                 self.spaces.living(id).table.get(near).is_none() && !waits
             };
@@ -96,7 +96,11 @@ impl UsedPages {
     /// whether the write may go on.
     pub(super) fn mkwrite(&mut self, idx: Idx, now: Option<Nanos>, phys: &mut PhysMem) -> bool {
         let Owner::File { file, index } = self.rmap.owner(idx) else { unreachable!("the page is of a file") };
-        if !self.cache.files.is_on_disk(file) || phys.frames.word(idx).has(PageFlag::Dirty) {
+        if !self.cache.files.is_on_disk(file) {
+            return true;
+        }
+        if phys.page_word(idx).has(PageFlag::Dirty) {
+            self.cache.mark_page_dirty(file, index, idx, phys);
             return true;
         }
         if let Some(now) = now {
@@ -109,6 +113,6 @@ impl UsedPages {
     pub(super) fn shown_by_file(&self, fault: &Fault, phys: &PhysMem) -> Option<Idx> {
         let vma = self.spaces.get(fault.space).ok()?.vmas.find(fault.vpn)?;
         let page = self.cache.file(vma.kind.file()?).ok()?.page(vma.index(fault.vpn));
-        page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked))
+        page.filter(|&idx| !phys.page_word(idx).has(PageFlag::Locked))
     }
 }

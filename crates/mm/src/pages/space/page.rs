@@ -58,6 +58,14 @@ impl PhysMem {
         idx
     }
 
+    /// The first frame of a page or large folio of a file that the caller has just allocated.
+    #[inline]
+    pub(crate) fn fresh_folio(&self, pfn: Pfn) -> Idx {
+        let order = self.frames.live(pfn).map_or(Order::ZERO, |(_, word)| word.order());
+        assert!(order <= Order::PAGEBLOCK, "{pfn:?} is larger than a file can use");
+        self.fresh_block(pfn, order)
+    }
+
     /// Frees a page that was allocated for a fault and is not needed after all.
     pub(crate) fn free_fresh(&mut self, idx: Idx, cpu: usize) {
         let word = self.frames.word(idx);

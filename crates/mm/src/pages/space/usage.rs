@@ -129,7 +129,7 @@ impl UsedPages {
     fn add_page(&self, usage: &mut MappingUse, pte: Pte, idx: Idx, locked: bool, phys: &PhysMem) {
         let mapcount = self.mapcount(phys.frames.pfn(idx), phys);
         let share = Share::of_page(mapcount);
-        let dirty = pte.has(PteFlag::Dirty) || phys.frames.word(idx).has(PageFlag::Dirty);
+        let dirty = pte.has(PteFlag::Dirty) || phys.page_word(idx).has(PageFlag::Dirty);
         usage.rss += PAGE_SIZE;
         *match (mapcount > 1, dirty) {
             (false, false) => &mut usage.private_clean,

@@ -149,7 +149,7 @@ impl UsedPages {
     /// Content of a page of a file: in memory if it is there, else in swap or on disk.
     pub(super) fn file_tag(&self, tags: &Tags, file: FileId, index: u64, phys: &PhysMem) -> Tag {
         let page = self.cache.file(file).ok().and_then(|file| file.page(index));
-        let page = page.filter(|&idx| !phys.frames.word(idx).has(PageFlag::Locked));
+        let page = page.filter(|&idx| !phys.page_word(idx).has(PageFlag::Locked));
         match (page, self.cache.swapped_at(file, index)) {
             (Some(idx), _) => tags.frame(idx),
             (None, Some(slot)) => self.swap.slot_tag(tags, slot),

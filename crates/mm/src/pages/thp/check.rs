@@ -51,12 +51,15 @@ impl UsedPages {
             self.rmap.check_spare(id, space.spare_table)?;
             seen.zero_users += u64::from(space.holds_huge_zero);
         }
-        let stale = self.huge.small.keys().find(|&&head| self.rmap.owner(Idx(head)) != Owner::Huge);
+        let is_huge = |head: Idx| self.rmap.owner(head) == Owner::Huge || self.is_large_folio(head, phys);
+        let stale = self.huge.small.keys().find(|&&head| !is_huge(Idx(head)));
         require(stale.is_none(), "small huge pages that have ended are forgotten", || format!("{stale:?}"))?;
         for head in self.huge.heads() {
             if self.rmap.owner(head) == Owner::Huge {
                 self.check_huge_page(head, &mut seen, phys)?;
-            } else if self.rmap.file_huge_head(head, phys).is_some() {
+            } else if self.is_large_folio(head, phys) {
+                self.check_mapped_folio(head, phys)?;
+            } else if self.rmap.file_folio_head(head, phys).is_some() {
                 self.check_huge_file_page(head, &mut seen, phys)?;
             } else {
                 let page = self.huge.page(head);
@@ -142,6 +145,17 @@ impl UsedPages {
         seen.shmem.0 += 1;
         seen.shmem.1 += u64::from(!page.pmds.is_empty());
         require(page.queued.is_none(), "pages of files do not wait for their split", || format!("{pfn:?}"))
+    }
+
+    /// Single entries alone map a large folio of a file on disk.
+    fn check_mapped_folio(&self, head: Idx, phys: &PhysMem) -> Verdict {
+        let Owner::File { file, index } = self.rmap.owner(head) else { unreachable!("it is of a file") };
+        let page = self.huge.page(head);
+        let single = page.pmds.is_empty() && page.queued.is_none();
+        require(single, "a large folio on disk has no huge mapping", || format!("{:?}", phys.frames.pfn(head)))?;
+        let mappings = |index| self.cache.file(file).map_or(0, |file| file.mappings(index));
+        let of_each = phys.folio(index, head).places().map(|(index, _)| mappings(index));
+        self.huge.check_mappings(head, of_each, phys).map(drop)
     }
 
     fn check_huge_page(&self, head: Idx, seen: &mut Seen, phys: &PhysMem) -> Verdict {

@@ -42,7 +42,7 @@ impl UsedPages {
         let pages: Vec<Option<Idx>> = (base..base + HUGE).map(|index| of.page(index)).collect();
         let swapped = (base..base + HUGE).filter(|&index| of.swapped(index).is_some()).count() as u64;
         for &idx in pages.iter().flatten() {
-            if self.rmap.file_huge_head(idx, phys).is_some() {
+            if self.rmap.file_folio_head(idx, phys).is_some() {
                 return Err(CollapseFailure::PageCompound);
             }
             self.rmap.can_isolate(idx, phys)?;
@@ -75,7 +75,7 @@ impl UsedPages {
             .file(file)
             .ok()
             .and_then(|file| file.page(base))
-            .and_then(|idx| self.rmap.file_huge_head(idx, phys));
+            .and_then(|idx| self.rmap.file_folio_head(idx, phys));
         if head.is_none() || !phys.policy.thp.shmem_retract {
             return false;
         }

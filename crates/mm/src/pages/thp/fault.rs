@@ -181,7 +181,7 @@ impl UsedPages {
         if fault.access.allowed_by_entry(entry) {
             return self.map_huge_write(&fault, fault.access.mark(entry), phys);
         }
-        if entry.idx().is_some_and(|head| self.rmap.file_huge_head(head, phys).is_some()) {
+        if entry.idx().is_some_and(|head| self.rmap.file_folio_head(head, phys).is_some()) {
             return match vma.kind.is_private() {
                 true => self.split_and_resolve(&fault, phys),
                 false => self.map_huge_write(&fault, Access::Write.mark(entry).with(PteFlag::Write, true), phys),

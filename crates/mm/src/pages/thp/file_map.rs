@@ -1,11 +1,10 @@
-//! Mappings of huge pages of tmpfs.
+//! Mappings of huge pages of tmpfs, and of large folios of files on disk, which single entries alone map.
 //!
-//! Each of the 512 base pages belongs to its own place of the file, which counts its single mappings; huge mappings are listed
+//! Each of the base pages belongs to its own place of the file, which counts its single mappings; huge mappings are listed
 //! with the page, as those of anonymous ones. No page table is kept for the split of a huge mapping: the split unmaps it, and
 //! faults map again what is needed.
 
 use order9_frames::Idx;
-use order9_units::Order;
 
 use super::NR;
 use crate::pages::UsedPages;
@@ -18,21 +17,19 @@ use crate::thp::HugeMemory;
 pub(super) const SHMEM_RSS: Rss = Rss { anon_pages: 0, shmem_pages: NR as u64, file_pages: 0 };
 
 impl Rmap {
-    /// The first frame of the huge page of a file that `idx` is part of.
+    /// The first frame of the huge page of tmpfs, or the large folio of a file on disk, that `idx` is part of.
     #[inline]
-    pub(crate) fn file_huge_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
+    pub(crate) fn file_folio_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
         if !phys.frames.word(idx).is_compound() {
             return None;
         }
         let head = phys.head_of(idx);
-        let of_file = matches!(self.owner(head), Owner::File { .. });
-        // A single page of a file can begin a pageblock in which smaller blocks follow.
-        (of_file && phys.frames.word(head).order() == Order::PAGEBLOCK).then_some(head)
+        matches!(self.owner(head), Owner::File { .. }).then_some(head)
     }
 
     /// Whether a huge mapping shows a page of a file.
     pub(crate) fn is_of_file(&self, huge: Huge, phys: &PhysMem) -> bool {
-        huge.head().is_some_and(|head| self.file_huge_head(head, phys).is_some())
+        huge.head().is_some_and(|head| self.file_folio_head(head, phys).is_some())
     }
 
     /// Mapped pages of files on the node of a page: the node's `nr_mapped`.
@@ -47,7 +44,7 @@ impl UsedPages {
     /// Huge mappings that show a page of a file.
     #[inline]
     pub(crate) fn file_pmds(&self, idx: Idx, phys: &PhysMem) -> u32 {
-        self.rmap.file_huge_head(idx, phys).map_or(0, |head| self.huge.page(head).pmds.len() as u32)
+        self.rmap.file_folio_head(idx, phys).map_or(0, |head| self.huge.page(head).pmds.len() as u32)
     }
 
     /// A page of a file has a single mapping more, or one less.
@@ -57,11 +54,15 @@ impl UsedPages {
         let now = self.cache.file_mut(file).count_mapping(index, change);
         // Of none there is one now, or of one there is none.
         let (comes, goes) = (now == change(0, 1), now == 0);
-        if let Some(head) = self.rmap.file_huge_head(idx, phys) {
+        if let Some(head) = self.rmap.file_folio_head(idx, phys) {
             let page = self.huge.page_mut(head);
             page.ptes = change(page.ptes, 1);
             page.mapped = if comes || goes { change(page.mapped, 1) } else { page.mapped };
-            if !page.pmds.is_empty() {
+            let shown = !page.pmds.is_empty();
+            if page.ptes == 0 && !shown {
+                self.huge.take_page(head);
+            }
+            if shown {
                 return;
             }
         }

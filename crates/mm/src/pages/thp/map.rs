@@ -174,12 +174,12 @@ impl UsedPages {
             vma.is_some_and(|vma| vma.locked)
         };
         let is_small = phys.frames.word(head).order() < Order::PAGEBLOCK;
-        let each = || phys.parts(head).all(|idx| self.rmap.own_mappings(idx).iter().any(is_locked));
+        let each = || phys.parts(head).all(|idx| self.mappings_of(idx, phys).iter().any(is_locked));
         self.huge.page(head).pmds.iter().any(is_locked) || is_small && each()
     }
 
-    /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping; one of a file, unless
-    /// all its mappings are huge; a small one, unless locked mappings show all of it.
+    /// A locked mapping shows the page now. A huge page stays evictable unless that is its only mapping; one of tmpfs, unless
+    /// all its mappings are huge; a smaller one, and a folio of a file, unless locked mappings show all of it.
     pub(crate) fn mlock_huge(&mut self, head: Idx, phys: &mut PhysMem) {
         if phys.frames.word(head).order() < Order::PAGEBLOCK {
             if !phys.frames.word(head).has(PageFlag::Unevictable) && self.is_huge_mlocked(head, phys) {
@@ -295,7 +295,7 @@ impl UsedPages {
 }
 
 impl HugeMemory {
-    pub(super) fn make_room_for_huge(&mut self, phys: &PhysMem) {
+    pub(crate) fn make_room_for_huge(&mut self, phys: &PhysMem) {
         if self.pages.is_empty() {
             self.pages.resize(phys.frames.blocks().len(), HugePage::UNMAPPED);
         }

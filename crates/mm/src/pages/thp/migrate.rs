@@ -1,4 +1,4 @@
-//! Huge pages move whole: all base pages, with every mapping, to another free block.
+//! Huge pages and large folios of files move whole: all base pages, with every mapping, to another free block.
 //!
 //! Compaction never asks for this of pages of 2 MiB: they are what it works for. Whoever moves pages between nodes or out of a
 //! range does ([`crate::mempolicy::move_pages`]). Linux' Documentation/mm/page_migration.rst; LKML: "mm: page migration
@@ -8,17 +8,18 @@ use order9_frames::{Flag, Idx};
 use order9_units::Pfn;
 
 use super::HugePage;
+use crate::page_cache::{FileId, Folio, MigrateHandler};
 use crate::page_flags::{PageFlag, PageWord};
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::space::{Errno, Owner};
 
 impl UsedPages {
-    /// Moves the anonymous huge page that starts at `source`, and that the caller has isolated, to the fresh huge page
-    /// `target`, on behalf of `cpu`. One step: nobody ever meets a half-moved page.
+    /// Moves the anonymous huge page or the large folio that starts at `source`, and that the caller has isolated, to the fresh
+    /// block `target`, on behalf of `cpu`. One step: nobody ever meets a half-moved page.
     ///
     /// # Errors
-    /// `EBUSY` where it is pinned or being written; the source is isolated as before then, and the target the caller's.
+    /// `EBUSY` where it is pinned, being read or written, or its filesystem has no handler for that; the source is isolated as before then, and the target the caller's.
     pub(crate) fn migrate_huge(
         &mut self,
         source: Idx,
@@ -26,19 +27,27 @@ impl UsedPages {
         cpu: usize,
         phys: &mut PhysMem,
     ) -> Result<(), Errno> {
-        let word = phys.frames.word(source);
-        if word.has(Flag::Pinned) || word.has(PageFlag::Writeback) {
+        let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
+        let stays = match owner {
+            Owner::File { file, .. } => self.cache.files.migrate_handler(file) != MigrateHandler::Present,
+            _ => false,
+        };
+        let busy = word.has(Flag::Pinned) || word.has(PageFlag::Writeback) || word.has(PageFlag::Locked);
+        if stays || busy {
             return Err(Errno::Ebusy);
         }
         let target = phys.fresh_block(target, word.order());
         let parts = phys.parts(source).zip(phys.parts(target));
         parts.for_each(|(from, to)| self.copy_page(from, to, phys));
-        self.remap_huge(source, target, phys);
+        match owner {
+            Owner::File { file, index } => self.remap_folio(file, &phys.folio(index, source), target, phys),
+            _ => self.remap_huge(source, target, phys),
+        }
         if word.has(PageFlag::SwapCache) {
             self.swap.relocate_in_swap_cache(source, target, phys);
         }
         self.lru.end_isolation(source, phys);
-        self.adopt_page(target, Owner::Huge, word.lru_list(), phys);
+        self.adopt_page(target, owner, word.lru_list(), phys);
         self.balancing.copy_user(source, target);
         for flag in [
             PageFlag::Referenced,
@@ -47,6 +56,7 @@ impl UsedPages {
             PageFlag::LazyFree,
             PageFlag::SwapCache,
             PageFlag::Reclaim,
+            PageFlag::Readahead,
         ] {
             let moved = phys.frames.word(target).with(flag, word.has(flag));
             phys.frames.set(target, moved);
@@ -56,6 +66,35 @@ impl UsedPages {
         phys.frames.set(target, moved);
         self.disown_huge(source, cpu, phys);
         Ok(())
+    }
+
+    /// Lets a file and every mapping of one of its folios show `target` instead; both blocks keep their words.
+    fn remap_folio(&mut self, file: FileId, folio: &Folio, target: Idx, phys: &mut PhysMem) {
+        let page = self.huge.take_page(folio.head);
+        for ((index, from), to) in folio.places().zip((target.0..).map(Idx)) {
+            for &at in &*self.mappings_of(from, phys) {
+                let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page has this mapping");
+                table.set(at.vpn, table.get(at.vpn).migrated(to));
+            }
+            if self.cache.file_mut(file).mappings(index) > 0 {
+                *self.rmap.mapped_of(from, phys) -= 1;
+                *self.rmap.mapped_of(to, phys) += 1;
+            }
+            self.cache.file_mut(file).replace(index, to);
+            self.rmap.set(from, Owner::Nobody);
+            self.rmap.set(to, Owner::File { file, index });
+        }
+        if phys.frames.word(folio.head).has(PageFlag::Dirty) {
+            self.cache.write_pending_of(folio.head, phys).dirty -= folio.pages;
+            self.cache.write_pending_of(target, phys).dirty += folio.pages;
+        }
+        phys.work.rmap_walks += 2 * u64::from(page.ptes > 0);
+        phys.work.ptes_cleared += u64::from(page.ptes);
+        phys.work.ptes_set += u64::from(page.ptes);
+        phys.work.tlb_flushes += u64::from(page.ptes > 0);
+        if page.ptes > 0 {
+            *self.huge.page_mut(target) = page;
+        }
     }
 
     /// Lets every mapping of a huge page show `target` instead; both pages keep their words.
@@ -90,10 +129,11 @@ impl UsedPages {
         }
     }
 
-    /// Isolates the huge page that starts at `head`; says whether it was not isolated yet.
+    /// Isolates the huge page or large folio that starts at `head`; says whether it was not isolated yet.
     pub(crate) fn isolate_huge(&mut self, head: Idx, phys: &mut PhysMem) -> bool {
         let word = phys.frames.word(head);
-        let free = !word.has(Flag::Isolated) && self.rmap.huge_head(head, phys) == Some(head);
+        let moves = self.rmap.huge_head(head, phys) == Some(head) || self.is_large_folio(head, phys);
+        let free = !word.has(Flag::Isolated) && moves;
         if free {
             self.lru.isolate_lru(head, phys);
             self.lru.count_isolation(head, phys);
@@ -106,7 +146,7 @@ impl UsedPages {
         match phys
             .frames
             .idx(pfn)
-            .and_then(|idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)))
+            .and_then(|idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)))
         {
             Some(head) => self.split_head(head, cpu, phys),
             None => Ok(()),

@@ -125,7 +125,7 @@ impl HugeMemory {
     }
 
     /// Takes what is known of a page, which ends or moves elsewhere.
-    fn take_page(&mut self, head: Idx) -> HugePage {
+    pub(crate) fn take_page(&mut self, head: Idx) -> HugePage {
         let unmapped = HugePage::UNMAPPED;
         match starts_pageblock(head) {
             true => core::mem::replace(&mut self.pages[head.block()], unmapped),
@@ -223,6 +223,12 @@ impl PhysMem {
     #[inline]
     pub(crate) fn page_of(&self, idx: Idx) -> Idx {
         if self.frames.word(idx).is_tail() { self.head_of(idx) } else { idx }
+    }
+
+    /// State of a page in use, whatever part of a block it is.
+    #[inline]
+    pub(crate) fn page_word(&self, idx: Idx) -> Word {
+        self.frames.word(self.page_of(idx))
     }
 
     /// The frames of the block that starts at `head`.

@@ -145,6 +145,17 @@ impl HugeMemory {
         self.small_events(HugeSize::new(phys.frames.word(head).order())?)
     }
 
+    /// Counts the split of a page, or one that a holder refused. Folios of two pages are of no size that is counted.
+    pub(crate) fn count_split(&mut self, head: Idx, done: bool, phys: &mut PhysMem) {
+        let Some(size) = HugeSize::new(phys.frames.word(head).order()) else { return };
+        let counters = &mut phys.counters;
+        let (split, failed) = match self.small_events(size) {
+            Some(events) => (&mut events.split, &mut events.split_failed),
+            None => (&mut counters.thp_split_page, &mut counters.thp_split_page_failed),
+        };
+        *(if done { split } else { failed }) += 1;
+    }
+
     /// Events of pages of a size; `None` for 2 MiB.
     pub(super) fn small_events(&mut self, size: HugeSize) -> Option<&mut SizeEvents> {
         self.small_events.get_mut(size.index())

@@ -84,7 +84,7 @@ impl UsedPages {
     /// `EBUSY` where it is pinned, isolated or being written, `EINVAL` where no such huge page starts; nothing has changed then.
     pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         let starts =
-            |&idx: &Idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_huge_head(idx, phys)) == Some(idx);
+            |&idx: &Idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)) == Some(idx);
         let head = phys.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
         self.split_head(head, cpu, phys)
     }
@@ -100,14 +100,18 @@ impl UsedPages {
     }
 
     fn split_unless_held(&mut self, head: Idx, isolated: bool, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
-        if !Self::can_split(phys.frames.word(head), isolated) {
-            match self.huge.small_events_of(head, phys) {
-                Some(events) => events.split_failed += 1,
-                None => phys.counters.thp_split_page_failed += 1,
-            }
+        let (word, is_folio) = (phys.frames.word(head), self.is_large_folio(head, phys));
+        // Buffers of a dirty page cannot be given up.
+        let busy = is_folio && (word.has(PageFlag::Locked) || word.has(PageFlag::Dirty));
+        if !Self::can_split(word, isolated) || busy {
+            self.huge.count_split(head, false, phys);
             return Err(Errno::Ebusy);
         }
-        if self.rmap.file_huge_head(head, phys).is_some() {
+        if is_folio {
+            self.split_folio(head, cpu, phys);
+            return Ok(());
+        }
+        if self.rmap.file_folio_head(head, phys).is_some() {
             self.split_file_page(head, cpu, phys);
             return Ok(());
         }
@@ -120,10 +124,7 @@ impl UsedPages {
         phys.work.ptes_cleared += ptes;
         phys.work.ptes_set += ptes;
         phys.work.tlb_flushes += 1;
-        match self.huge.small_events_of(head, phys) {
-            Some(events) => events.split += 1,
-            None => phys.counters.thp_split_page += 1,
-        }
+        self.huge.count_split(head, true, phys);
         let (zeros, parts) = (self.huge.zeros_of(head, phys), phys.parts(head));
         self.take_apart(head, phys);
         let unmapped = |idx: &Idx| self.rmap.owner(*idx) == Owner::Nobody;
@@ -142,8 +143,8 @@ impl UsedPages {
         Ok(())
     }
 
-    /// Makes base pages of a huge one. On an LRU list they take its place, the first being the oldest.
-    pub(super) fn take_apart(&mut self, head: Idx, phys: &mut PhysMem) {
+    /// Makes base pages of a huge page or a large folio. On an LRU list they take its place, the first being the oldest.
+    pub(crate) fn take_apart(&mut self, head: Idx, phys: &mut PhysMem) {
         let (word, parts) = (phys.frames.word(head), phys.parts(head));
         phys.frames.huge_block_ends(head, word.order());
         phys.work.huge_parts_split += word.frames();

@@ -16,7 +16,7 @@ use crate::tasks::migrate::targets::Room;
 use crate::tasks::slow_path::alloc_pages;
 use crate::{Mm, Pressure};
 
-/// Moves the page at `pfn`, and all of the huge page that it is part of. One of a file is split first.
+/// Moves the page at `pfn`, and all of the huge page or large folio that it is part of. A huge page of tmpfs is split first.
 ///
 /// # Errors
 /// `EBUSY` where it cannot move, `ENOMEM` where there is no room for it.
@@ -26,9 +26,8 @@ pub(crate) async fn relocate<E: Pressure>(env: &E, pfn: Pfn, to: Destination) ->
         let gfp = request.gfp.with(Gfp::COMP).with(Gfp::RETRY_MAYFAIL).with(Gfp::NOWARN);
         return relocate_pool_page(env, pfn, &Request { gfp, ..request }, to.reason).await;
     }
-    let huge = env.with(|mm| mm.pages.rmap.huge_head_of(pfn, &mm.phys));
-    let whole = env.with(|mm| mm.phys.policy.thp.migration);
-    let Some(head) = huge.filter(|_| whole) else {
+    let (head, whole) = env.with(|mm| (mm.pages.moved_with(pfn, &mm.phys), mm.phys.policy.thp.migration));
+    let Some(head) = head.filter(|_| whole) else {
         env.with(|mm| mm.follow_split(pfn, env.cpu()))?;
         env.spend().await;
         return relocate_base(env, &[pfn], to).await;

@@ -201,8 +201,8 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
         Some((source, order.pages().get(), outcome))
     }
 
-    /// Tries to move a page to a target of its size; `None` where there is none at all. For want of a block a huge page is
-    /// split.
+    /// Tries to move a page to a target of its size; `None` where there is none at all. For want of a block a huge page or a folio
+    /// is split.
     fn move_to_target(&mut self, mm: &mut Mm, source: Idx, order: Order, attempt: &Attempt) -> Option<Outcome> {
         let is_single = order == Order::ZERO;
         if !is_single && mm.pages.free_if_only_isolated(source, attempt.cpu, &mut mm.phys) {
@@ -215,7 +215,7 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
         let Mm { pages, phys, .. } = &mut *mm;
         let outcome = match target {
             Some(target) if is_single => pages.migrate_page(source, target, attempt, phys),
-            Some(target) => pages.migrate_small_huge(source, target, attempt, phys),
+            Some(target) => pages.migrate_folio(source, target, attempt, phys),
             None if !is_single && pages.split_isolated(source, attempt.cpu, phys).is_ok() => Outcome::Split,
             None => {
                 phys.counters.migrate_failures.count(MigrateFailure::NoTarget);

@@ -6,7 +6,9 @@ use alloc::vec;
 
 use order9_units::{Nanos, Pages};
 
-use super::{Stopped, balance_dirty_pages, handle_fault, madvise_collapse, read_page, sync_file, write_page};
+use super::{
+    Stopped, balance_dirty_pages, handle_fault, madvise_collapse, read_page, sync_file, write_page, write_pages,
+};
 use crate::env::run;
 use crate::fs_cache::FsError;
 use crate::page_cache::CachedPage;
@@ -70,12 +72,12 @@ fn a_program_that_is_being_killed_waits_for_no_page() {
 #[test]
 fn part_of_a_page_is_written_after_the_page_was_read() {
     let world = World::boot(Policy::default());
-    run(write_page(&world, world.file, 9, false)).expect("there is room");
+    run(write_page(&world, world.file, 9)).expect("there is room");
     assert_eq!(world.transfers(), [Transfer::Read(9, 1)]);
-    run(write_page(&world, world.file, 10, true)).expect("there is room");
+    run(write_pages(&world, world.file, 10, 1)).expect("there is room");
     assert_eq!(world.transfers(), [], "nothing of it is left to be read");
     world.full.set(true);
-    assert_eq!(run(write_page(&world, world.file, 11, true)), Err(Stopped::NoSpace));
+    assert_eq!(run(write_pages(&world, world.file, 11, 1)), Err(Stopped::NoSpace));
     run(sync_file(&world, &world, world.file));
     assert_eq!(world.transfers(), [Transfer::Write(9, 2), Transfer::Inodes(1)]);
     assert_eq!(world.step(|mm| mm.write_pending(None).total()), 0);
@@ -88,7 +90,7 @@ fn whoever_makes_many_pages_dirty_sleeps_and_wakes_the_flusher() {
     world.flushed_during.set(3);
     let mut sleepers = vec![];
     for index in 0..FILE {
-        run(write_page(&world, world.file, index, true)).expect("there is room");
+        run(write_pages(&world, world.file, index, 1)).expect("there is room");
         let before = world.sleeps.get();
         run(balance_dirty_pages(&world)).expect("it lives");
         if world.sleeps.get() > before {

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::mem;
+use core::ops::Range;
 
 use order9_frames::Request;
 use order9_units::{Nanos, NodeId, Pages};
@@ -157,8 +158,8 @@ impl Disks for World {
         self.step(|mm| mm.end_page_read(file, index, pages, 0));
     }
 
-    async fn wait_for_read(&self, file: FileId, index: u64) {
-        unreachable!("page {index} of {file:?} is read at once");
+    async fn wait_for_read(&self, file: FileId, places: Range<u64>) {
+        unreachable!("pages {places:?} of {file:?} is read at once");
     }
 
     async fn read_slots(&self, _: &[SlotId]) {}

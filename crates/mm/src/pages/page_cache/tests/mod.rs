@@ -195,12 +195,18 @@ fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     mm.truncate(file, Pages::ZERO, 0).expect("it is open");
     assert_eq!((mm.write_pending(None).dirty, mm.write_pending(None).writeback), (0, 1), "the other is not written");
     mm.check().expect("every law holds");
-    // Its place can be used again meanwhile.
+    // Its place can be used again meanwhile, but for another transfer of the same kind.
     write_page(&mut mm, file, 1, 2);
-    let second = mm.pages.start_writeback(file, Pages::new(1), &mut mm.phys).expect("it is dirty");
+    assert_eq!(mm.pages.start_writeback(file, Pages::new(1), &mut mm.phys), None);
+    mm.truncate(file, Pages::new(9), 0).expect("it is open");
+    let again = page(&mut mm);
+    assert_eq!(mm.add_to_page_cache(file, 0, again, 0), Ok(Added::Present));
+    assert_eq!(mm.pages.cache.find_page(file, 0, &mm.phys), CachedPage::BeingRead(read), "who needs it waits");
     mm.check().expect("every law holds");
     mm.end_page_read(file, 0, Pages::new(1), 0);
+    assert_eq!(mm.pages.cache.find_page(file, 0, &mm.phys), CachedPage::Missing);
     mm.file_written(&first, Nanos::new(2), 0);
+    let second = mm.pages.start_writeback(file, Pages::new(1), &mut mm.phys).expect("it is dirty");
     mm.file_written(&second, Nanos::new(2), 0);
     mm.check().expect("every law holds");
     mm.pages.fs_close(file).expect("it is open");
