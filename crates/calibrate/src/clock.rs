@@ -29,14 +29,15 @@ pub(crate) fn wall_per(operations: usize, action: impl FnOnce() -> io::Result<()
 
 /// Time of all CPUs per operation, in ns, but for what they idle: for what interrupts and threads of the kernel have a part in.
 pub(crate) fn busy_per(operations: usize, action: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
-    let (start, idle) = (Instant::now(), idle_ns()?);
+    let (start, (_, idle)) = (Instant::now(), cpus_and_idle_ns()?);
     action()?;
-    let cpus = std::thread::available_parallelism()?.get() as f64;
-    Ok((start.elapsed().as_nanos() as f64 * cpus - (idle_ns()? - idle)) / operations as f64)
+    let (cpus, idle_since) = cpus_and_idle_ns()?;
+    Ok((start.elapsed().as_nanos() as f64 * cpus - (idle_since - idle)) / operations as f64)
 }
 
-/// Time that all CPUs have idled since boot, also for want of a disk, in ns: /proc/stat, in steps of 10 ms.
-fn idle_ns() -> io::Result<f64> {
+/// Number of CPUs, whether or not this thread may run on all of them, and the time that all have idled since boot, also for want of a
+/// disk, in ns: /proc/stat, in steps of 10 ms.
+fn cpus_and_idle_ns() -> io::Result<(f64, f64)> {
     /// Columns of a line of /proc/stat, behind its name: idle, and idle while a task waits for a disk.
     const IDLE: std::ops::RangeInclusive<usize> = 3..=4;
     /// `USER_HZ`, which is 100 on every machine of today.
@@ -45,7 +46,8 @@ fn idle_ns() -> io::Result<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
     let ticks: Vec<f64> = line.split_whitespace().filter_map(|ticks| ticks.parse().ok()).collect();
     let idle = ticks.get(IDLE).ok_or_else(|| io::Error::other("/proc/stat does not say how long CPUs idled"))?;
-    Ok(idle.iter().sum::<f64>() * NS_PER_TICK)
+    let cpus = text.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
+    Ok((cpus as f64, idle.iter().sum::<f64>() * NS_PER_TICK))
 }
 
 fn thread_cpu_ns() -> u64 {

@@ -169,4 +169,16 @@ direct! {
     file_write_back,
     /// pread of 128 KiB of it, from the disk, per page, all CPUs
     file_read_disk,
+    /// pread of 128 KiB of a file that readahead has filled, from the page cache, per page
+    large_read_chunk,
+    /// pwrite of 128 KiB to it, pages clean and without a block, per page
+    large_dirty,
+    /// the same once more, pages dirty, per page
+    large_redirty,
+    /// fsync of these pages, per page, all CPUs
+    large_write_back,
+    /// pread of 128 KiB of it with readahead, from the disk, per page, all CPUs
+    large_read_disk,
+    /// taking these pages out of the page cache, per page
+    large_uncache,
 }

@@ -16,8 +16,8 @@ use crate::sys::PAGE;
 
 /// Pages of the file: 128 MiB.
 const PAGES: usize = 32 * 1024;
-/// Pages that one call reads or writes whole.
-const CHUNK: usize = 32;
+/// Pages that one call reads or writes whole: a window of readahead, unless `read_ahead_kb` was changed.
+pub(crate) const CHUNK: usize = 32;
 
 /// Fills in what pages of files in `directory` cost; not a number where there is none.
 pub(crate) fn measure(direct: &mut Direct, directory: Option<&Path>) -> io::Result<()> {
@@ -29,11 +29,24 @@ pub(crate) fn measure(direct: &mut Direct, directory: Option<&Path>) -> io::Resu
         &mut direct.file_redirty,
         &mut direct.file_write_back,
         &mut direct.file_read_disk,
+        &mut direct.large_read_chunk,
+        &mut direct.large_dirty,
+        &mut direct.large_redirty,
+        &mut direct.large_write_back,
+        &mut direct.large_uncache,
+        &mut direct.large_read_disk,
     ] {
         *price = f64::NAN;
     }
     let Some(directory) = directory else { return Ok(()) };
+    measure_pages(direct, directory)?;
+    measure_folios(direct, directory)
+}
+
+/// Pages each by itself: without readahead, which from some release on fills the cache with folios of many pages.
+fn measure_pages(direct: &mut Direct, directory: &Path) -> io::Result<()> {
     let file = without_name(directory)?;
+    fadvise(&file, 0, None, Advice::Random)?;
     file.set_len((PAGES * PAGE) as u64)?;
     let mut chunk = vec![0; CHUNK * PAGE];
     // Holes are read into clean pages of the page cache, for which no block is reserved yet.
@@ -45,8 +58,24 @@ pub(crate) fn measure(direct: &mut Direct, directory: Option<&Path>) -> io::Resu
     direct.file_redirty = cpu_per(PAGES, || of_each_page(|at| file.write_all_at(&[2], at)))?;
     direct.file_write_back = busy_per(PAGES, || Ok(fsync(&file)?))?;
     fadvise(&file, 0, None, Advice::DontNeed)?;
-    fadvise(&file, 0, None, Advice::Sequential)?;
     direct.file_read_disk = busy_per(PAGES, || read_all(&file, &mut chunk))?;
+    Ok(())
+}
+
+/// Pages as readahead leaves them: from some release on, in folios of [`CHUNK`] pages or more.
+fn measure_folios(direct: &mut Direct, directory: &Path) -> io::Result<()> {
+    let file = without_name(directory)?;
+    file.set_len((PAGES * PAGE) as u64)?;
+    let mut chunk = vec![0; CHUNK * PAGE];
+    read_all(&file, &mut chunk)?;
+    direct.large_read_chunk = cpu_per(PAGES, || read_all(&file, &mut chunk))?;
+    direct.large_dirty = cpu_per(PAGES, || write_all(&file, &chunk))?;
+    direct.large_redirty = cpu_per(PAGES, || write_all(&file, &chunk))?;
+    direct.large_write_back = busy_per(PAGES, || Ok(fsync(&file)?))?;
+    fadvise(&file, 0, None, Advice::DontNeed)?;
+    direct.large_read_disk = busy_per(PAGES, || read_all(&file, &mut chunk))?;
+    // Pages that were written hold what the filesystem knows of their blocks, which takes more to give up.
+    direct.large_uncache = cpu_per(PAGES, || Ok(fadvise(&file, 0, None, Advice::DontNeed)?))?;
     Ok(())
 }
 
@@ -67,6 +96,10 @@ fn without_name(directory: &Path) -> io::Result<File> {
 
 fn read_all(file: &File, chunk: &mut [u8]) -> io::Result<()> {
     (0..PAGES).step_by(CHUNK).try_for_each(|page| file.read_exact_at(chunk, place(page)))
+}
+
+fn write_all(file: &File, chunk: &[u8]) -> io::Result<()> {
+    (0..PAGES).step_by(CHUNK).try_for_each(|page| file.write_all_at(chunk, place(page)))
 }
 
 fn of_each_page(mut call: impl FnMut(u64) -> io::Result<()>) -> io::Result<()> {

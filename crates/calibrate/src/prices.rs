@@ -3,6 +3,7 @@
 
 use crate::collapse::{FEW, HALF};
 use crate::direct::Direct;
+use crate::files::CHUNK;
 
 /// One price of the cost model.
 pub(crate) struct Price {
@@ -136,6 +137,12 @@ fn reclaimed_page(d: &Direct) -> f64 {
 /// Price of finding a page of a file in the page cache.
 fn file_page(d: &Direct) -> f64 {
     d.file_read_byte - d.file_read_none
+}
+
+/// Price of each further page of a large folio, where its pages take `each` on average and the first one `page`.
+fn part(each: f64, page: f64) -> f64 {
+    let pages = CHUNK as f64;
+    (pages * each - page) / (pages - 1.0)
 }
 
 /// Price of a collapse beside the pages of its slot, as the engine counts it: finding the mapping, looking at each page, the huge page
@@ -432,6 +439,13 @@ pub(crate) const PRICES: &[Price] = &[
         cross: None,
     },
     Price {
+        key: "uncache_part",
+        ns: |d| part(d.large_uncache - (2.0 * list_op(d) + pcp_hit(d)) / CHUNK as f64, price(d, "uncache_page")),
+        method: "posix_fadvise(POSIX_FADV_DONTNEED) of 128 MiB of a file that was read with readahead, per page, less isolate_page, \
+                 pcp_hit and uncache_page for one of 32",
+        cross: None,
+    },
+    Price {
         key: "collapse_range",
         ns: |d| {
             let holes = (PER_TABLE - FEW as f64) * clear_huge_part(d);
@@ -531,9 +545,22 @@ pub(crate) const PRICES: &[Price] = &[
         cross: None,
     },
     Price {
+        key: "dirty_part",
+        ns: |d| part(d.large_dirty - d.large_redirty, price(d, "dirty_page")),
+        method: "pwrite() of 128 KiB to a sparse file that readahead has filled, per page, less the same a second time and \
+                 dirty_page for one of 32",
+        cross: None,
+    },
+    Price {
         key: "writeback_page",
         ns: |d| d.file_write_back,
         method: "fsync() of a file of 128 MiB whose pages are dirty, per page: time of all CPUs but for what they idle",
+        cross: None,
+    },
+    Price {
+        key: "writeback_part",
+        ns: |d| part(d.large_write_back, price(d, "writeback_page")),
+        method: "fsync() of these pages, per page, time of all CPUs but for what they idle, less writeback_page for one of 32",
         cross: None,
     },
     Price {
@@ -541,6 +568,16 @@ pub(crate) const PRICES: &[Price] = &[
         ns: |d| d.file_read_disk - d.file_read_chunk - zone_check(d) - pcp_hit(d) - file_page(d),
         method: "pread() of 128 KiB from the disk, per page, time of all CPUs but for what they idle, less the same from the page \
                  cache, zone_check, pcp_hit and file_page for the new page",
+        cross: None,
+    },
+    Price {
+        key: "read_part",
+        ns: |d| {
+            let folio = (zone_check(d) + pcp_hit(d) + file_page(d)) / CHUNK as f64;
+            part(d.large_read_disk - d.large_read_chunk - folio, price(d, "read_page"))
+        },
+        method: "pread() of 128 KiB with readahead from the disk, per page, time of all CPUs but for what they idle, less the same \
+                 from the page cache, and zone_check, pcp_hit, file_page and read_page for one of 32",
         cross: None,
     },
 ];
@@ -560,58 +597,4 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_split_is_its_parts_their_mappings_and_what_they_have_prices_for() {
-        let direct = Direct {
-            unmap: 300.0,
-            fork_page: 100.0,
-            compact_sixteenth_scans: 1.0,
-            moves_per_flush: 1.0,
-            discard_none: 1_000.0,
-            discard_one: 1_900.0,
-            discard_two: 2_500.0,
-            discard_part: 1_600.0,
-            discard_first_part: 11_900.0,
-            ..Direct::default()
-        };
-        let unmapped = ["tlb_flush", "unmap_huge_part", "split_pmd", "discard"].map(|key| price(&direct, key).round());
-        assert_eq!(unmapped, [300.0, 300.0, 10_000.0, 1_000.0]);
-        let [split, remap, free] = [250.0, 400.0, 900.0];
-        let parts = |mapped: f64| around_split(&direct, mapped) + PER_TABLE * split;
-        let direct = Direct {
-            huge_split_whole: parts(PER_TABLE) + split_pmd(&direct) + tlb_flush(&direct),
-            huge_split_pages: parts(511.0) + 511.0 * remap,
-            huge_split_half: parts(256.0) + 256.0 * (remap + free + pcp_hit(&direct)),
-            ..direct
-        };
-        let found = ["split_huge_part", "remap_huge_part", "free_huge_part"].map(|key| price(&direct, key).round());
-        assert_eq!(found, [split, remap, free]);
-    }
-
-    #[test]
-    fn a_collapse_is_its_range_its_pages_and_what_they_have_prices_for() {
-        let [clear, copy, unmap] = [500.0, 400.0, 300.0];
-        let slot = |range: f64, page: f64, present: f64| range + present * page + (PER_TABLE - present) * clear;
-        let base = |present| slot(7_000.0, 1_000.0 + copy + unmap, present);
-        let parts = |present| slot(7_000.0, 2_000.0 + copy + unmap, present);
-        let direct = Direct {
-            huge_populate: clear,
-            memcpy: copy,
-            unmap,
-            discard_part: unmap,
-            compact_sixteenth_scans: 1.0,
-            moves_per_flush: 1.0,
-            collapse_few: base(64.0),
-            collapse_half: base(256.0),
-            collapse_full: base(512.0),
-            collapse_few_parts: parts(64.0),
-            collapse_half_parts: parts(256.0),
-            ..Direct::default()
-        };
-        let found = ["collapse_range", "collapse_page", "collapse_part"].map(|key| price(&direct, key).round());
-        assert_eq!(found, [7_000.0, 1_000.0, 2_000.0]);
-    }
-}
+mod tests;

@@ -94,6 +94,10 @@ impl Disks for Kernel {
         self.pay(Class::System, time).await;
     }
 
+    fn io_pages(&self) -> Pages {
+        self.storage.main().map_or(Pages::ZERO, |disk| disk.spec().max_request)
+    }
+
     fn read_pages(&self, file: FileId, index: u64, pages: Pages) {
         Kernel::read_pages(self, file, index, pages);
     }

@@ -30,6 +30,9 @@ pub trait Disks {
     /// Lets the time pass that `work` takes the task that does it.
     fn work_on_files(&self, work: FileWork) -> impl Future<Output = ()>;
 
+    /// Pages that the disk with the files reads with one request at most (`max_sectors_kb`).
+    fn io_pages(&self) -> Pages;
+
     /// Begins to read `pages` of a file from `index` on, which the engine has added to the page cache for that. Whatever is a
     /// hole is read at once.
     fn read_pages(&self, file: FileId, index: u64, pages: Pages);

@@ -26,6 +26,8 @@ pub struct ReclaimPolicy {
     pub slab_under_boost: SlabUnderBoost,
     /// Treatment of an unused inode that has page cache.
     pub inode_cache: InodeCache,
+    /// A call that reads more than `read_ahead_kb` is read ahead for by what it wants, as far as one request of the disk reaches. 4.10+.
+    pub large_reads: bool,
     /// Event that stopped reclaimers wait for.
     pub throttle: ThrottleRule,
     /// Reclaim waits after a pass while more pages are being written than may be dirty. Up to 4.8.
@@ -192,6 +194,7 @@ impl Default for ReclaimPolicy {
             slab_deferred: SlabDeferred::Planned,
             slab_under_boost: SlabUnderBoost::Shrunk,
             inode_cache: InodeCache::DroppedWithInode,
+            large_reads: true,
             throttle: ThrottleRule::Congestion,
             throttle_vm_writeout: false,
             force_deactivate: false,

@@ -213,3 +213,29 @@ fn a_reclaimer_that_waits_goes_on_once_files_have_written_more_than_a_chunk() {
         assert_eq!(mm.take_wakeups().written, written, "{pages} pages");
     }
 }
+
+#[test]
+fn folios_are_reclaimed_as_one_and_every_place_has_its_shadow() {
+    let mut mm = mounted(Policy::default()).with_content_tags();
+    let file = used(&mut mm);
+    mm.pages.cache.files.grow(file, Pages::new(32));
+    let order = Order::new(4).expect("it is one");
+    let read = |mm: &mut Mm, index| {
+        let block = mm.alloc_fast(&crate::Request::new(order, Gfp::GFP_HIGHUSER_MOVABLE)).expect("there is memory");
+        mm.add_to_page_cache(file, index, block, CPU).expect("it is open");
+        mm.end_page_read(file, index, Pages::new(16), CPU);
+    };
+    read(&mut mm, 0);
+    read(&mut mm, 16);
+    mm.write_page(file, 20, Nanos::ZERO);
+    let run = pass(&mut mm, control(Reclaimer::Direct));
+    assert_eq!((run.nr_reclaimed, run.stats.taken, run.stats.dirty), (16, 32, 16), "a folio counts with all its pages");
+    assert_eq!((mm.pages.user_levels().file, lists(&mm)), (16, [0, 16]));
+    assert_eq!((mm.counters().nr_vmscan_immediate_reclaim, mm.phys.work.pages_uncached), (16, 1));
+    assert_eq!(mm.phys.work.parts_uncached, 15);
+    read_pages(&mut mm, file, 3, 1);
+    assert_eq!(mm.counters().workingset_refault[1], 1);
+    read_pages(&mut mm, file, 4, 1);
+    assert_eq!(mm.counters().workingset_refault[1], 2, "each place has a shadow of its own");
+    mm.check().expect("every law holds");
+}

@@ -21,7 +21,8 @@ pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);
 /// # Errors
 /// As [`wait_for_page`].
 pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u64) -> Result<u64, Stopped> {
-    if let Some(window) = env.with(|mm| mm.pages.cache.readahead(file, index, wanted, &mut mm.phys)) {
+    let ask = (wanted, env.disks().io_pages().get());
+    if let Some(window) = env.with(|mm| mm.pages.cache.readahead(file, index, ask, &mut mm.phys)) {
         read_window(env, file, window).await;
     }
     wait_for_page(env, file, index).await?;

@@ -86,6 +86,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         InodeCache::KeepsInode: "keeps_inode",
             "stays until its last page has gone", "5.16+";
     ),
+    flag!(
+        reclaim.large_reads,
+        "How far a call that wants much is read ahead for",
+        off: "readahead reads no more than read_ahead_kb, however much a call wants", "up to 4.9",
+        on: "readahead for a call that wants more than read_ahead_kb reads as much, as far as one request of the disk reaches", "4.10+"
+    ),
     choice!(
         reclaim.throttle,
         "Event that stalled reclaimers wait for",

@@ -356,6 +356,10 @@ fn pieces(index: u64, pages: Pages) -> impl Iterator<Item = (u64, Pages)> {
 impl Disks for Thread {
     async fn work_on_files(&self, _: FileWork) {}
 
+    fn io_pages(&self) -> Pages {
+        Pages::new(PIECE)
+    }
+
     fn read_pages(&self, file: FileId, index: u64, pages: Pages) {
         for (index, pages) in pieces(index, pages) {
             self.machine.begin(Transfer::Read(file, index, pages));

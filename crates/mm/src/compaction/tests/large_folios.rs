@@ -99,3 +99,59 @@ fn without_a_block_of_their_size_they_are_split_and_their_parts_move() {
     assert!(world.moved() >= splits * PART, "{}", world.moved());
     world.mm.borrow().check().expect("every law holds");
 }
+
+/// A zone whose first pageblocks a file has filled with folios of 64 KiB, every other of which was dropped; of the others one is
+/// dirty and one mapped.
+fn half_empty_file(policy: Policy) -> (World, crate::FileId, SpaceId) {
+    let mut frames = vec![F::Free; (SLOTS * SLOT) as usize];
+    frames.extend_from_slice(&[F::Kernel; SLOT as usize]);
+    let world = World::new(policy, &frames);
+    let (file, space) = {
+        let mut mm = world.mm.borrow_mut();
+        mm.mount(crate::slab::CacheSpec::EXT4_INODE).expect("nothing is mounted");
+        let file = mm.fs_create(Pages::new(SLOTS * SLOT)).expect("there is room");
+        mm.fs_open_fast(file, &Request::new(Order::ZERO, Gfp::GFP_KERNEL));
+        let order = Order::new(4).expect("it is one");
+        let mut index = 0;
+        while let Ok(block) = mm.alloc_fast(&Request::new(order, Gfp::GFP_HIGHUSER_MOVABLE)) {
+            mm.add_to_page_cache(file, index, block, CPU).expect("the file is open");
+            mm.end_page_read(file, index, Pages::new(PART), CPU);
+            index += PART;
+        }
+        (0..index).step_by(2 * PART as usize).for_each(|at| {
+            mm.punch_hole(file, at, Pages::new(PART), CPU).expect("it is open");
+        });
+        mm.write_page(file, PART + 3, order9_units::Nanos::ZERO);
+        let space = mm.create_space().expect("it is the first");
+        let backing = crate::space::Backing::File { file, offset: Pages::ZERO, shared: true };
+        let request = MmapRequest { place: Place::Fixed(at(0)), backing, ..MmapRequest::anon(bytes(SLOTS * SLOT)) };
+        mm.mmap(space, &request, CPU).expect("there is room");
+        mm.touch(space, at(3 * PART), Access::Read, CPU);
+        mm.phys.drain_all();
+        (file, space)
+    };
+    (world, file, space)
+}
+
+#[test]
+fn folios_of_files_move_as_one_with_what_is_known_of_them() {
+    for (moves, policy) in [(false, series()), (true, series()), (true, indexed()), (true, classic())] {
+        let (world, file, space) = half_empty_file(moving(policy, moves));
+        let before = world.mm.borrow().pages.user_levels().file;
+        assert_eq!(world.free_huge(), 0);
+        let captured = world.compact_huge(CompactPriority::SyncLight).captured.is_some();
+        assert_eq!((captured || world.free_huge() > 0, world.moved() > 0), (moves, moves));
+        assert_eq!(world.moved() % PART, 0, "whole all the time");
+        let mut mm = world.mm.borrow_mut();
+        assert_eq!((mm.pages.user_levels().file, mm.write_pending(None).dirty), (before, PART));
+        mm.check().expect("every law holds");
+        let Mm { pages, phys, .. } = &mut *mm;
+        let write = pages.start_writeback(file, Pages::new(64), phys).expect("it is dirty");
+        assert_eq!((write.index, write.pages), (PART + 3, Pages::new(1)));
+        mm.file_written(&write, order9_units::Nanos::ZERO, CPU);
+        mm.exit(space, CPU).expect("it lives");
+        mm.truncate(file, Pages::ZERO, CPU).expect("it is open");
+        mm.check().expect("every law holds");
+        assert_eq!(mm.pages.user_levels().file, 0);
+    }
+}

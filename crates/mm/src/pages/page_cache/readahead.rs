@@ -2,20 +2,23 @@
 //!
 //! As Linux' on-demand readahead: a sequential read that misses reads a window, the first of at most four times what was asked
 //! for; when the reader comes to a marked page in it, the next window, twice as large up to `read_ahead_kb`, is read
-//! meanwhile. A fault on a page of a mapping that is not there reads as much as `read_ahead_kb` around it, and the mark is a quarter before
+//! meanwhile. A call that wants more than that gets windows of what it wants, as far as one request of the disk reaches
+//! (`reclaim.large_reads`). A reader that jumps gets what it asked for, unless the pages before it show that somebody has read the file
+//! up to there. A fault on a page of a mapping that is not there reads as much as `read_ahead_kb` around it, and the mark is a quarter before
 //! the end; faults beside it do not map the marked page, so that its own fault finds the mark. Where several readers of a file follow each
 //! other, a mark is not that of the window which the file remembers: the next window is then what is missing behind the mark.
 //! Where the page cache has large folios (`thp.file_large`), the first window is read into base pages, and each one that follows at a
 //! mark into folios of four times the size, as far as the window has room; it ends where such a folio ends. LKML: "Readahead tweaks for
 //! larger folios" (2025); the sizes are those that `mm_filemap_add_to_page_cache` of a 6.18 shows.
-//! Source: Documentation/filesystems/vfs.rst; "On-demand readahead" (LWN, 2007).
+//! Source: Documentation/filesystems/vfs.rst; "On-demand readahead" (LWN, 2007); LKML: "readahead: introduce context readahead algorithm"
+//! (2009), "mm: don't cap request size based on read-ahead setting" (2016).
 
 use alloc::collections::BTreeMap;
 
 use order9_units::Order;
 
 use super::folio::ORDER_MAX;
-use super::{CachedPage, FileId};
+use super::{CachedPage, FileId, Folio};
 use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
@@ -47,8 +50,8 @@ struct Window {
     size: u64,
     /// The next window is read when the reader comes to this many pages before the end.
     ahead: u64,
-    /// End of the last read.
-    reader: u64,
+    /// End of the last read, if there was one.
+    reader: Option<u64>,
     /// Order of folios as far as they have grown; windows may be too small for them.
     order: u8,
 }
@@ -79,14 +82,19 @@ impl Window {
         ToRead { order, ..window }
     }
 
-    /// The window to read for a reader that misses `index` and wants `wanted` pages.
-    fn miss(&mut self, index: u64, wanted: u64) -> ToRead {
-        if index != 0 && index != self.reader {
-            self.set(0, 0, 0);
-            return ToRead { start: index, pages: wanted, mark: None, order: Order::ZERO };
+    /// The window to read for a reader that misses `index`, behind `before` pages that are there.
+    fn miss(&mut self, index: u64, before: u64, ask: Ask) -> ToRead {
+        let Ask { wanted, max } = ask;
+        let follows = self.reader.is_some_and(|reader| index == reader || index == reader + 1);
+        if index == 0 || wanted > max || follows {
+            let size = ask.first_window();
+            return self.set(index, size, if size > wanted { size - wanted } else { size });
         }
-        let size = (wanted.next_power_of_two() * 4).min(READ_AHEAD).max(wanted);
-        self.set(index, size, size - wanted)
+        if before > wanted {
+            let read_so_far = if before >= index { 2 * before } else { before };
+            return self.set(index, (read_so_far + wanted).min(max), 1);
+        }
+        ToRead { start: index, pages: wanted, mark: None, order: Order::ZERO }
     }
 
     /// The window to read around a page that a mapping shows.
@@ -96,25 +104,80 @@ impl Window {
 
     /// The window to read for a reader that has come to a mark at `index`. `missing` is the first page behind it that is not there, if
     /// one is near. Base pages are read, or with `large` folios that grow from window to window.
-    fn marked(&mut self, index: u64, missing: Option<u64>, large: bool) -> Option<ToRead> {
+    fn marked(&mut self, index: u64, missing: Option<u64>, ask: Ask, large: bool) -> Option<ToRead> {
         let (start, before) = match self.mark() == Some(index) {
             true => (self.end(), self.size),
-            false => (missing?, missing? - index),
+            false => (missing?, missing? - index + ask.wanted),
         };
-        let size = (before * 2).min(READ_AHEAD);
+        let size = ask.next_window(before);
         Some(if large { self.follow(start, size) } else { self.set(start, size, size) })
     }
 }
 
+/// Pages that a reader wants.
+#[derive(Clone, Copy)]
+struct Ask {
+    wanted: u64,
+    /// The largest window.
+    max: u64,
+}
+
+impl Ask {
+    /// A reader that wants so many pages of a disk that reads `io_pages` with one request.
+    fn new(wanted: u64, io_pages: u64, phys: &PhysMem) -> Self {
+        let by_request = phys.policy.reclaim.large_reads && wanted > READ_AHEAD && io_pages > READ_AHEAD;
+        let max = if by_request { wanted.min(io_pages) } else { READ_AHEAD };
+        Self { wanted, max }
+    }
+
+    /// A fault.
+    const FAULT: Self = Self { wanted: READ_AHEAD, max: READ_AHEAD };
+
+    /// Size of the first window of a reader that goes on.
+    fn first_window(self) -> u64 {
+        let size = self.wanted.next_power_of_two();
+        match self.max {
+            max if size <= max / 32 => size * 4,
+            max if size <= max / 4 => size * 2,
+            max => max,
+        }
+    }
+
+    /// Size of the window that follows one of `size`.
+    fn next_window(self, size: u64) -> u64 {
+        match self.max {
+            max if size < max / 16 => size * 4,
+            max if size <= max / 2 => size * 2,
+            max => max,
+        }
+    }
+}
+
 impl PageCache {
-    /// Pages to read now for a reader that has come to `index` of a file and wants `wanted` pages from there on.
-    pub(crate) fn readahead(&mut self, file: FileId, index: u64, wanted: u64, phys: &mut PhysMem) -> Option<ToRead> {
-        let next = match self.find_page(file, index, phys) {
-            CachedPage::Missing => Some(self.window(file).miss(index, wanted.min(READ_AHEAD))),
-            _ => self.marked(file, index, phys),
-        };
-        self.window(file).reader = index + 1;
-        next
+    /// Pages to read now for a reader that has come to `index` of a file and wants `wanted` pages from there on, of a disk that reads
+    /// `io_pages` with one request.
+    pub(crate) fn readahead(
+        &mut self,
+        file: FileId,
+        index: u64,
+        (wanted, io_pages): (u64, u64),
+        phys: &mut PhysMem,
+    ) -> Option<ToRead> {
+        let ask = Ask::new(wanted, io_pages, phys);
+        match self.find_page(file, index, phys) {
+            CachedPage::Missing => {
+                let before = self.pages_before(file, index, ask.max);
+                Some(self.window(file).miss(index, before, ask))
+            }
+            _ => self.marked(file, index, ask, phys),
+        }
+    }
+
+    /// Pages of a file that are there right before `index`, at most `max`.
+    fn pages_before(&self, file: FileId, index: u64, max: u64) -> u64 {
+        let Ok(file) = self.file(file) else { return 0 };
+        let before = (index.saturating_sub(max)..index).rev();
+        before.take_while(|&at| file.page(at).is_some()).count() as u64
     }
 
     /// A reader has read `[index, end)`, which lie in one folio. Says whether that is an access of its own: one that goes on in a
@@ -122,20 +185,21 @@ impl PageCache {
     pub(crate) fn note_read(&mut self, file: FileId, index: u64, end: u64, phys: &PhysMem) -> bool {
         let folio = self.folio_at(file, index, phys);
         let window = self.window(file);
-        let before = core::mem::replace(&mut window.reader, end);
-        folio.is_none_or(|folio| folio.pages == 1 || before <= folio.index || before > folio.end())
+        let before = window.reader.replace(end);
+        let goes_on = |folio: Folio| before.is_some_and(|at| folio.index < at && at <= folio.end());
+        !folio.is_some_and(|folio| folio.pages > 1 && goes_on(folio))
     }
 
     /// Pages to read now for a fault on the page at `index` of a mapped file.
     pub(crate) fn readahead_for_fault(&mut self, file: FileId, index: u64, phys: &mut PhysMem) -> Option<ToRead> {
         match self.find_page(file, index, phys) {
             CachedPage::Missing => Some(self.window(file).around(index)),
-            _ => self.marked(file, index, phys),
+            _ => self.marked(file, index, Ask::FAULT, phys),
         }
     }
 
     /// Takes the mark away from a page; what is to be read then, if it had one.
-    fn marked(&mut self, file: FileId, index: u64, phys: &mut PhysMem) -> Option<ToRead> {
+    fn marked(&mut self, file: FileId, index: u64, ask: Ask, phys: &mut PhysMem) -> Option<ToRead> {
         let folio = self.folio_at(file, index, phys)?;
         if !phys.frames.word(folio.head).has(PageFlag::Readahead) {
             return None;
@@ -143,8 +207,8 @@ impl PageCache {
         phys.frames.reflag(folio.head, PageFlag::Readahead, false);
         let index = folio.index;
         let pages = self.file(file).ok()?;
-        let missing = (index + 1..=index + READ_AHEAD).find(|&at| pages.page(at).is_none());
-        self.window(file).marked(index, missing, phys.policy.thp.file_large)
+        let missing = (index + 1..=index + ask.max).find(|&at| pages.page(at).is_none());
+        self.window(file).marked(index, missing, ask, phys.policy.thp.file_large)
     }
 
     fn window(&mut self, file: FileId) -> &mut Window {
@@ -167,27 +231,52 @@ impl PageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Mm;
+    use crate::fs_cache::tests::mounted;
+    use crate::policy::Policy;
 
     /// A window that is read, and its mark.
     const fn read(start: u64, pages: u64, mark: u64) -> ToRead {
         ToRead { start, pages, mark: Some(mark), order: Order::ZERO }
     }
 
+    const fn ask(wanted: u64) -> Ask {
+        Ask { wanted, max: READ_AHEAD }
+    }
+
     #[test]
     fn windows_grow_ahead_of_a_reader_that_goes_on() {
         let mut window = Window::default();
-        assert_eq!(window.miss(0, 1), read(0, 4, 1), "the mark is behind what was asked for");
-        assert_eq!(window.marked(1, Some(4), false), Some(read(4, 8, 4)));
-        assert_eq!(window.marked(4, Some(12), false), Some(read(12, 16, 12)));
-        assert_eq!(window.marked(12, Some(28), false), Some(read(28, 32, 28)));
-        assert_eq!(window.marked(28, Some(60), false), Some(read(60, 32, 60)), "128 KiB are the most");
+        assert_eq!(window.miss(0, 0, ask(1)), read(0, 4, 1), "the mark is behind what was asked for");
+        assert_eq!(window.marked(1, Some(4), ask(1), false), Some(read(4, 8, 4)));
+        assert_eq!(window.marked(4, Some(12), ask(1), false), Some(read(12, 16, 12)));
+        assert_eq!(window.marked(12, Some(28), ask(1), false), Some(read(28, 32, 28)));
+        assert_eq!(window.marked(28, Some(60), ask(1), false), Some(read(60, 32, 60)), "128 KiB are the most");
+    }
+
+    #[test]
+    fn first_windows_are_as_large_as_what_was_asked_for_has_them() {
+        for (wanted, size, mark) in [(1, 4, 1), (2, 4, 2), (4, 8, 4), (8, 16, 8), (9, 32, 9), (32, 32, 0), (40, 32, 0)]
+        {
+            assert_eq!(Window::default().miss(0, 0, ask(wanted)), read(0, size, mark), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn calls_for_much_get_windows_of_one_request() {
+        let mut mm = mounted(Policy::default());
+        let max = |mm: &Mm, wanted, io_pages| Ask::new(wanted, io_pages, &mm.phys).max;
+        mm.phys.policy.reclaim.large_reads = true;
+        assert_eq!([max(&mm, 512, 320), max(&mm, 200, 320), max(&mm, 32, 320), max(&mm, 512, 16)], [320, 200, 32, 32]);
+        mm.phys.policy.reclaim.large_reads = false;
+        assert_eq!(max(&mm, 512, 320), 32);
     }
 
     #[test]
     fn faults_that_go_on_find_a_mark_in_each_window() {
         let mut window = Window::default();
         assert_eq!(window.around(5), read(0, 32, 24));
-        assert_eq!(window.marked(24, Some(32), false), Some(read(32, 32, 32)));
+        assert_eq!(window.marked(24, Some(32), Ask::FAULT, false), Some(read(32, 32, 32)));
         assert_eq!(window.around(1000), read(984, 32, 1008), "a jump begins anew");
     }
 
@@ -195,17 +284,31 @@ mod tests {
     fn a_mark_of_another_reader_has_read_what_is_missing_behind_it() {
         let mut window = Window::default();
         window.around(1000);
-        assert_eq!(window.marked(24, Some(32), false), Some(read(32, 16, 32)));
-        assert_eq!(window.marked(500, None, false), None, "everything near is there");
+        assert_eq!(window.marked(24, Some(32), ask(1), false), Some(read(32, 18, 32)));
+        assert_eq!(window.marked(500, None, ask(1), false), None, "everything near is there");
     }
 
     #[test]
     fn whoever_jumps_gets_what_was_asked_for() {
         let mut window = Window::default();
-        assert_eq!(window.miss(100, 2), ToRead { start: 100, pages: 2, mark: None, order: Order::ZERO });
-        window.reader = 102;
-        assert_eq!(window.miss(102, 1), read(102, 4, 103), "and is followed from there on");
-        assert_eq!(window.miss(7, 1), ToRead { start: 7, pages: 1, mark: None, order: Order::ZERO });
+        let alone = |start, pages| ToRead { start, pages, mark: None, order: Order::ZERO };
+        assert_eq!(window.miss(1, 0, ask(1)), alone(1, 1), "nobody knows that it goes on");
+        assert_eq!(window.miss(100, 0, ask(2)), alone(100, 2));
+        window.reader = Some(102);
+        assert_eq!(window.miss(102, 2, ask(1)), read(102, 4, 103), "and is followed from there on");
+        window.reader = Some(102);
+        assert_eq!(window.miss(103, 0, ask(1)), read(103, 4, 104), "also past one page");
+        assert_eq!(window.miss(7, 0, ask(1)), alone(7, 1));
+        assert_eq!(window.mark(), Some(104), "the window of others stays");
+    }
+
+    #[test]
+    fn pages_before_a_jump_tell_of_a_stream() {
+        let mut window = Window::default();
+        assert_eq!(window.miss(50, 3, ask(2)), read(50, 5, 54), "as much as is there");
+        assert_eq!(window.miss(6, 6, ask(2)), read(6, 14, 19), "twice that if it goes back to the start");
+        assert_eq!(window.miss(80, 32, ask(2)), read(80, 32, 111));
+        assert_eq!(window.miss(80, 2, ask(2)).mark, None);
     }
 
     #[test]
@@ -215,13 +318,13 @@ mod tests {
             let mut sizes = alloc::vec![(first.start, first.pages, 0)];
             for _ in 0..7 {
                 let at = window.mark().expect("the window has a mark");
-                let next = window.marked(at, None, true).expect("the mark is the window's own");
+                let next = window.marked(at, None, ask(1), true).expect("the mark is the window's own");
                 sizes.push((next.start, next.pages, next.order.get()));
             }
             sizes
         };
         let mut window = Window::default();
-        let first = window.miss(0, 1);
+        let first = window.miss(0, 0, ask(1));
         let found = sizes(first, &mut window);
         assert_eq!(
             found,

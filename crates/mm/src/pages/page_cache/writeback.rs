@@ -220,6 +220,7 @@ impl UsedPages {
     fn start_write_of(&mut self, id: FileId, folio: &Folio, phys: &mut PhysMem) -> Range<u64> {
         let places = self.cache.dirty_places(id, folio).expect("something of a dirty folio is dirty");
         self.cache.clear_folio_dirty(id, folio, phys);
+        let (walks, flushes) = (phys.work.rmap_walks, phys.work.tlb_flushes);
         for (index, idx) in folio.places() {
             if self.cache.file(id).is_ok_and(|file| file.mappings(index) > 0) {
                 self.write_protect(idx, phys);
@@ -228,6 +229,9 @@ impl UsedPages {
                 tags.write_to_disk(idx, id, index);
             }
         }
+        // One walk finds all mappings of a folio, and one flush is enough for them.
+        phys.work.rmap_walks = phys.work.rmap_walks.min(walks + 1);
+        phys.work.tlb_flushes = phys.work.tlb_flushes.min(flushes + 1);
         self.cache.set_writeback(folio.head, phys);
         self.cache.transfers.begin(folio, places.end - places.start);
         self.cache.files.ensure(id).nr_writeback += folio.pages as u32;

@@ -8,7 +8,7 @@ use super::pte::PteFlag;
 use super::resolve::Seen;
 use super::{Mapping, Owner, Prot, SpaceId, Vma};
 use crate::addr::{VirtAddr, Vpn, VpnRange};
-use crate::page_cache::FileId;
+use crate::page_cache::{FileId, Folio, PageCache};
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -69,16 +69,32 @@ impl UsedPages {
         let notes_writes = on_disk && access == Access::Read;
         let writable = vma.prot.has(Prot::WRITE) && !vma.kind.is_private() && !notes_writes;
         if access == Access::Read {
-            self.map_around(id, vma, file, vpn, writable, phys);
+            let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
+            self.map_around(id, vma, file, (vpn, VpnRange::of(first, FAULT_AROUND)), (access, writable), phys);
+        }
+        let folio = phys.folio(index, idx);
+        // Read faults map the last folio of a file no further than any other page: 6.18 does so.
+        let is_last = self.cache.files.size(file).is_some_and(|size| folio.end() >= size.get());
+        if on_disk && folio.pages > 1 && !(is_last && access == Access::Read) {
+            let shown = vma.pages_of(folio.index, folio.pages).intersect(vpn.slot());
+            self.map_around(id, vma, file, (vpn, shown), (access, writable), phys);
         }
         Answer::Map(access.mark(self.map_file_page(id, idx, vma.locked, phys)).with(PteFlag::Write, writable))
     }
 
-    /// Maps what the file has of the aligned 64 KiB around `vpn`, as `fault_around_bytes` has it by default; the page itself
-    /// is left to the caller, and the one whose fault reads ahead to that.
-    fn map_around(&mut self, id: SpaceId, vma: &Vma, file: FileId, vpn: Vpn, writable: bool, phys: &mut PhysMem) {
-        let first = Vpn::new(vpn.get() & !(FAULT_AROUND.get() - 1));
-        for near in VpnRange::of(first, FAULT_AROUND).intersect(vma.range).iter().filter(|&near| near != vpn) {
+    /// Maps what the file has of `around` the page of a fault: of the aligned 64 KiB, as `fault_around_bytes` has it by default, or
+    /// of the folio, all of which a fault maps from 6.18 on. The page itself is left to the caller, and the one whose fault reads
+    /// ahead to that.
+    fn map_around(
+        &mut self,
+        id: SpaceId,
+        vma: &Vma,
+        file: FileId,
+        (vpn, around): (Vpn, VpnRange),
+        (access, writable): (Access, bool),
+        phys: &mut PhysMem,
+    ) {
+        for near in around.intersect(vma.range).iter().filter(|&near| near != vpn) {
             let page = self.cache.file(file).ok().and_then(|file| file.page(vma.index(near)));
             let fits = |&idx: &Idx| {
                 let word = phys.page_word(idx);
@@ -86,7 +102,7 @@ impl UsedPages {
                 self.spaces.living(id).table.get(near).is_none() && !waits
             };
             let Some(idx) = page.filter(fits) else { continue };
-            let entry = self.map_file_page(id, idx, vma.locked, phys).with(PteFlag::Write, writable);
+            let entry = access.mark(self.map_file_page(id, idx, vma.locked, phys)).with(PteFlag::Write, writable);
             self.spaces.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
             phys.work.ptes_set += 1;
         }
@@ -99,14 +115,37 @@ impl UsedPages {
         if !self.cache.files.is_on_disk(file) {
             return true;
         }
-        if phys.page_word(idx).has(PageFlag::Dirty) {
-            self.cache.mark_page_dirty(file, index, idx, phys);
+        let folio = phys.folio(index, idx);
+        if phys.frames.word(folio.head).has(PageFlag::Dirty) {
+            self.mark_folio(
+                file,
+                &folio,
+                |cache, index, idx, phys| cache.mark_page_dirty(file, index, idx, phys),
+                phys,
+            );
             return true;
         }
         if let Some(now) = now {
-            self.cache.set_page_dirty(file, index, idx, now, phys);
+            self.mark_folio(
+                file,
+                &folio,
+                |cache, index, idx, phys| cache.set_page_dirty(file, index, idx, now, phys),
+                phys,
+            );
         }
         now.is_some()
+    }
+
+    /// Has all of a folio written that is within its file: whoever maps one page to write to it maps them all.
+    fn mark_folio(
+        &mut self,
+        file: FileId,
+        folio: &Folio,
+        mark: impl Fn(&mut PageCache, u64, Idx, &mut PhysMem),
+        phys: &mut PhysMem,
+    ) {
+        let size = self.cache.files.size(file).map_or(0, Pages::get);
+        folio.places().filter(|&(index, _)| index < size).for_each(|(at, idx)| mark(&mut self.cache, at, idx, phys));
     }
 
     /// The page that its file shows at the place of a fault.

@@ -12,8 +12,7 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::pages::lru::uses::Uses;
 use crate::phys::PhysMem;
-use crate::space::Rmap;
-use crate::space::{Huge, Mapping, Owner, PteFlag, Rss, SpaceId, Vpn, VpnRange, Zap};
+use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, Rmap, Rss, SpaceId, Spaces, Vpn, VpnRange, Zap};
 use crate::thp::HugeMemory;
 
 /// Pages that a huge mapping of anonymous memory adds to a space.
@@ -194,26 +193,31 @@ impl UsedPages {
         }
     }
 
-    /// Counts the mappings by which a huge page was accessed, and forgets the accesses.
+    /// Counts the mappings of memory by which a huge page or folio was accessed, each once however many of its pages it shows, and
+    /// forgets the accesses.
     pub(crate) fn take_huge_uses(&mut self, head: Idx, phys: &PhysMem) -> Uses {
-        let mut uses = Uses::default();
+        let mut by: Vec<(Mapping, bool)> = Vec::new();
         let Self { spaces, huge: pages, .. } = self;
-        for at in &pages.page(head).pmds {
+        for &at in &pages.page(head).pmds {
             let huge = spaces.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
-            uses.young += u32::from(huge.pte.has(PteFlag::Young));
-            huge.pte = huge.pte.with(PteFlag::Young, false);
+            if huge.pte.has(PteFlag::Young) {
+                huge.pte = huge.pte.with(PteFlag::Young, false);
+                note_use(spaces, at, &mut by);
+            }
         }
         if self.huge.page(head).ptes > 0 {
             for idx in phys.parts(head) {
-                for at in self.mappings_of(idx, phys).iter() {
+                for &at in self.mappings_of(idx, phys).iter() {
                     let Some(table) = self.spaces.living(at.space).table.table_mut(at.vpn) else { continue };
                     let pte = table.get(at.vpn);
-                    uses.young += u32::from(pte.has(PteFlag::Young));
-                    table.set(at.vpn, pte.with(PteFlag::Young, false));
+                    if pte.has(PteFlag::Young) {
+                        table.set(at.vpn, pte.with(PteFlag::Young, false));
+                        note_use(&self.spaces, at, &mut by);
+                    }
                 }
             }
         }
-        uses
+        Uses { young: by.len() as u32, executable: by.iter().any(|&(_, executable)| executable) }
     }
 
     /// Gives a child the huge mapping of a slot, in the place of the empty table that it was given for this.
@@ -291,6 +295,15 @@ impl UsedPages {
         }
         phys.work.ptes_cleared += 1;
         phys.work.tlb_flushes += 1;
+    }
+}
+
+/// Notes the mapping of memory that an entry which was used lies in, by its space and start, and whether programs can be run there.
+fn note_use(spaces: &Spaces, at: Mapping, by: &mut Vec<(Mapping, bool)>) {
+    let Some(vma) = spaces.get(at.space).ok().and_then(|space| space.vmas.find(at.vpn)) else { return };
+    let start = Mapping { vpn: vma.range.start, ..at };
+    if !by.iter().any(|&(known, _)| known == start) {
+        by.push((start, vma.prot.has(Prot::EXEC)));
     }
 }
 

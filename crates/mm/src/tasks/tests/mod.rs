@@ -1,5 +1,6 @@
 //! Tasks of a program in a world whose disks write everything down and are done at once.
 
+mod folios;
 mod world;
 
 use alloc::vec;

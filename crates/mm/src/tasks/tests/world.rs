@@ -153,6 +153,10 @@ impl Pressure for World {
 impl Disks for World {
     async fn work_on_files(&self, _: FileWork) {}
 
+    fn io_pages(&self) -> Pages {
+        Pages::new(64)
+    }
+
     fn read_pages(&self, file: FileId, index: u64, pages: Pages) {
         self.note(Transfer::Read(index, pages.get()));
         self.step(|mm| mm.end_page_read(file, index, pages, 0));

@@ -1,0 +1,176 @@
+//! Large folios of files, as tasks make them: sizes and places against those that a live 6.18 wrote and read on ext4.
+
+use alloc::vec::Vec;
+
+use order9_frames::{AllocFlags, Mark};
+use order9_units::{Order, Pages, Pfn};
+
+use super::world::{FILE, Transfer, World};
+use crate::env::run;
+use crate::policy::Policy;
+use crate::space::{Access, PageView};
+use crate::tasks::{handle_fault, read_page, sync_file, write_pages};
+use crate::{Gfp, Request};
+
+fn world() -> World {
+    let mut policy = Policy::default();
+    policy.thp.file_large = true;
+    World::boot(policy)
+}
+
+/// Places and orders of the folios of the file, in its order.
+fn folios(world: &World) -> Vec<(u64, u8)> {
+    world.step(|mm| {
+        mm.check().expect("every law holds");
+        let size = mm.pages.cache.file_size(world.file).map_or(0, Pages::get);
+        let first = |&index: &u64| mm.pages.cache.folio_at(world.file, index, &mm.phys);
+        let folios = (0..size).filter_map(|index| first(&index).filter(|folio| folio.index == index));
+        folios.map(|folio| (folio.index, folio.pages.ilog2() as u8)).collect()
+    })
+}
+
+/// Writes so many pages in one call.
+fn write(world: &World, index: u64, pages: u64) {
+    let mut at = index;
+    while at < index + pages {
+        at += run(write_pages(world, world.file, at, index + pages - at)).expect("there is room");
+    }
+}
+
+#[test]
+fn writes_make_folios_of_the_sizes_of_a_live_kernel() {
+    // 16 MiB by calls of 4, 12, 64 and 100 KiB, 1 and 4 MiB.
+    for (pages, calls, orders) in [
+        (1, 4096, &[(0, 4096)][..]),
+        (3, 1365, &[(0, 1365), (1, 1365)]),
+        (16, 256, &[(4, 256)]),
+        (25, 163, &[(0, 163), (1, 164), (2, 162), (3, 163), (4, 102)]),
+        (256, 16, &[(8, 16)]),
+        (1024, 4, &[(9, 8)]),
+    ] {
+        let world = world();
+        (0..calls).for_each(|call| write(&world, call * pages, pages));
+        let found = folios(&world);
+        for &(order, count) in orders {
+            assert_eq!(found.iter().filter(|&&(_, of)| of == order).count(), count, "{pages} pages: order {order}");
+        }
+        assert_eq!(found.iter().map(|&(_, order)| 1_u64 << order).sum::<u64>(), calls * pages);
+        assert_eq!(world.step(|mm| mm.write_pending(None).dirty), calls * pages);
+        run(sync_file(&world, &world, world.file));
+        assert_eq!(world.step(|mm| (mm.write_pending(None).total(), mm.counters().nr_written)), (0, calls * pages));
+        folios(&world);
+    }
+}
+
+#[test]
+fn readahead_makes_folios_of_the_sizes_of_a_live_kernel() {
+    let world = world();
+    for index in 0..FILE {
+        run(read_page(&world, world.file, index, 1)).expect("the page is there");
+    }
+    let live = [(4, 2), (8, 2), (12, 2), (16, 3), (24, 3), (32, 4), (48, 4), (64, 5)];
+    assert_eq!(folios(&world)[..4], [(0, 0), (1, 0), (2, 0), (3, 0)]);
+    assert_eq!(folios(&world)[4..], live);
+}
+
+#[test]
+fn a_folio_is_read_once_by_who_goes_on_in_it() {
+    let world = world();
+    (0..64).for_each(|index| {
+        run(read_page(&world, world.file, index, 1)).expect("the page is there");
+    });
+    assert_eq!(run(read_page(&world, world.file, 64, 32)), Ok(32), "all of a folio by one step");
+    let is_referenced = |world: &World| {
+        let referenced = |mm: &mut crate::Mm| {
+            let folio = mm.pages.cache.folio_at(world.file, 64, &mm.phys).expect("it was read");
+            mm.phys.frames.word(folio.head).has(crate::page_flags::PageFlag::Referenced)
+        };
+        world.step(referenced)
+    };
+    assert!(is_referenced(&world));
+    world.step(|mm| {
+        let folio = mm.pages.cache.folio_at(world.file, 64, &mm.phys).expect("it was read");
+        mm.phys.frames.reflag(folio.head, crate::page_flags::PageFlag::Referenced, false);
+    });
+    run(read_page(&world, world.file, 66, 4)).expect("the page is there");
+    assert!(is_referenced(&world), "somebody who comes from elsewhere uses it");
+    world.step(|mm| {
+        let folio = mm.pages.cache.folio_at(world.file, 64, &mm.phys).expect("it was read");
+        mm.phys.frames.reflag(folio.head, crate::page_flags::PageFlag::Referenced, false);
+    });
+    run(read_page(&world, world.file, 70, 4)).expect("the page is there");
+    assert!(!is_referenced(&world), "who goes on in it has used it already");
+}
+
+#[test]
+fn what_is_there_already_ends_the_folios_of_a_window() {
+    let world = world();
+    write(&world, 9, 1);
+    for index in [0, 1] {
+        run(read_page(&world, world.file, index, 1)).expect("the page is there");
+    }
+    let expected = [(4, 2), (8, 0), (9, 0), (10, 0), (11, 0)];
+    assert_eq!(folios(&world)[4..], expected, "the rest of the window is base pages");
+}
+
+#[test]
+fn without_blocks_files_have_base_pages() {
+    let world = world();
+    // Every other frame is somebody's.
+    world.step(|mm| {
+        let request = Request::new(Order::ZERO, Gfp::GFP_KERNEL);
+        let flags = AllocFlags { no_watermarks: true, ..AllocFlags::plain(Mark::Min) };
+        let pages: Vec<Pfn> = core::iter::from_fn(|| mm.alloc_with(&request, flags).ok()).collect();
+        pages.into_iter().filter(|pfn| pfn.get() % 2 == 0).for_each(|pfn| mm.free(pfn, 0).expect("it is ours"));
+        mm.phys.drain_all();
+    });
+    write(&world, 0, 16);
+    assert_eq!(folios(&world), (0..16).map(|index| (index, 0)).collect::<Vec<_>>());
+}
+
+#[test]
+fn faults_map_pages_of_folios_and_find_the_mark_of_one() {
+    let world = world();
+    for page in 0..FILE {
+        if world.step(|mm| mm.page_at(world.space, world.addr(page))) == PageView::None {
+            run(handle_fault(&world, world.addr(page), Access::Read, None)).expect("the file has the page");
+        }
+    }
+    assert_eq!(world.step(|mm| mm.counters().pgmajfault), 1);
+    let after = folios(&world);
+    assert_eq!(after[32..40], [(32, 2), (36, 2), (40, 2), (44, 2), (48, 2), (52, 2), (56, 2), (60, 2)]);
+    assert_eq!(after[40..], [(64, 4), (80, 4)]);
+    // A write by a mapping has all of its folio written, one by a call only what it wrote; all of it counts as dirty either way.
+    for (by_mapping, written) in [(true, Transfer::Write(64, 16)), (false, Transfer::Write(70, 1))] {
+        match by_mapping {
+            true => run(handle_fault(&world, world.addr(70), Access::Write, None)).expect("the file has the page"),
+            false => write(&world, 70, 1),
+        }
+        assert_eq!(world.step(|mm| mm.write_pending(None).dirty), 16);
+        world.transfers();
+        run(sync_file(&world, &world, world.file));
+        assert_eq!(world.transfers()[0], written);
+        folios(&world);
+    }
+    world.step(|mm| mm.exit(world.space, 0)).expect("it lives");
+    folios(&world);
+}
+
+#[test]
+fn a_fault_maps_all_of_a_folio_that_its_mapping_shows() {
+    for access in [Access::Read, Access::Write] {
+        let world = world();
+        write(&world, 0, 64);
+        write(&world, 64, 32);
+        run(handle_fault(&world, world.addr(5), access, None)).expect("the file has the page");
+        let shown = |world: &World| {
+            let is_shown = |&page: &u64| world.step(|mm| mm.page_at(world.space, world.addr(page))) != PageView::None;
+            (0..FILE).filter(is_shown).count()
+        };
+        assert_eq!(shown(&world), 64, "{access:?}");
+        run(handle_fault(&world, world.addr(70), access, None)).expect("the file has the page");
+        // 6.18 maps the last folio of a file to read as far as 64 KiB around the fault.
+        assert_eq!(shown(&world), if access == Access::Read { 80 } else { 96 });
+        folios(&world);
+    }
+}
