@@ -132,7 +132,7 @@ impl Kernel {
         let zone_locks = engine.frames().zones().iter().map(of_zone).collect();
         let lru_locks = engine.frames().nodes().map(|node| lock(format!("LRU lock of node {}", node.0))).collect();
         let waiting = engine.frames().nodes().map(|node| Waiting::new(&handle, node)).collect();
-        let storage = Storage::new(&handle, &options.disks, this);
+        let storage = Storage::new(&handle, &options.disks, engine.policy().reclaim.large_requests, this);
         storage.swapon(&mut engine);
         if storage.main().is_some() {
             engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Weak;
 
-use order9_mm::page_cache::FileWrite;
+use order9_mm::page_cache::{FileWrite, ReadLimits};
 use order9_mm::reclaim::PageWrite;
 use order9_mm::{FileId, SlotId, SwapWrite};
 use order9_units::{Bytes, Nanos, Pages};
@@ -29,6 +29,39 @@ pub struct MachineDisk {
     pub spec: DiskSpec,
     /// Size of its swap area; may be none.
     pub swap: Pages,
+    /// Limits that were set.
+    pub limits: DiskLimits,
+}
+
+/// Limits of a disk's requests, as far as the kernel does not choose them: it does by its release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskLimits {
+    /// The largest request of its properties is the kernel's default.
+    pub default_request: bool,
+    /// Linux takes the disk for one that rotates: /sys/block/*/queue/rotational. It does so of every disk of virtio that does not say
+    /// otherwise.
+    pub rotational: bool,
+    /// Pages that are read ahead: /sys/block/*/queue/read_ahead_kb.
+    pub read_ahead: Option<Pages>,
+}
+
+impl DiskLimits {
+    /// 128 KiB, `VM_READAHEAD_PAGES`.
+    const READ_AHEAD: Pages = Pages::new(32);
+    /// The default of the largest request from 6.17 on, `BLK_DEF_MAX_SECTORS_CAP`.
+    const LARGE_REQUEST: Pages = Pages::new(1024);
+
+    /// The largest request where the release has `large` ones, or has not.
+    fn request(&self, of: &DiskSpec, large: bool) -> Pages {
+        if self.default_request && large { Self::LARGE_REQUEST } else { of.max_request }
+    }
+
+    /// Pages that are read ahead. LKML: "block: Improve read ahead size for rotational devices" (2025).
+    fn read_ahead(&self, of: &DiskSpec, large: bool) -> Pages {
+        let rotates = self.rotational || of.rotating.is_some();
+        let by_kernel = if large && rotates { self.request(of, large) + self.request(of, large) } else { Pages::ZERO };
+        self.read_ahead.unwrap_or(by_kernel.max(Self::READ_AHEAD))
+    }
 }
 
 impl MachineDisk {
@@ -55,6 +88,7 @@ pub(crate) struct Storage {
 struct Installed {
     disk: Disk,
     swap: Pages,
+    read_ahead: Pages,
 }
 
 /// Subject of a bio's transfer.
@@ -120,16 +154,18 @@ const INODES_READ: u64 = 8;
 
 impl Storage {
     /// Makes the storage of valid `disks`.
-    pub(crate) fn new(handle: &Handle, disks: &[MachineDisk], kernel: &Weak<Kernel>) -> Self {
+    pub(crate) fn new(handle: &Handle, disks: &[MachineDisk], large_requests: bool, kernel: &Weak<Kernel>) -> Self {
         let install = |of: &MachineDisk| {
             let kernel = Weak::clone(kernel);
+            let spec = DiskSpec { max_request: of.limits.request(&of.spec, large_requests), ..of.spec };
+            let read_ahead = of.limits.read_ahead(&of.spec, large_requests);
             let end_io = move |completion: &Completion| {
                 if let Some(kernel) = kernel.upgrade() {
                     kernel.end_io(completion);
                 }
             };
-            let disk = Disk::new(handle, &of.name, of.spec, end_io).expect("a disk that was validated");
-            Installed { disk, swap: of.swap.min(of.spec.size) }
+            let disk = Disk::new(handle, &of.name, spec, end_io).expect("a disk that was validated");
+            Installed { disk, swap: of.swap.min(of.spec.size), read_ahead }
         };
         let main = disks.iter().position(MachineDisk::holds_files);
         let disks: Vec<Installed> = disks.iter().map(install).collect();
@@ -151,7 +187,7 @@ impl Storage {
 
     /// Tells the engine of all swap space.
     pub(crate) fn swapon(&self, engine: &mut Engine) {
-        for Installed { disk, swap } in &self.disks {
+        for Installed { disk, swap, .. } in &self.disks {
             match (disk.spec().in_memory, disk.spec().rotating) {
                 (true, _) => engine.swapon_in_memory(*swap),
                 (false, Some(_)) => engine.pages_mut().swap_mut().swapon(*swap),
@@ -163,6 +199,12 @@ impl Storage {
     /// The disk with the filesystem.
     pub(crate) fn main(&self) -> Option<&Disk> {
         self.main.map(|main| &self.disks[main].disk)
+    }
+
+    /// How far the disk with the filesystem is read ahead.
+    pub(crate) fn read_limits(&self) -> ReadLimits {
+        let of = &self.disks[self.main.expect("files on disk have a disk")];
+        ReadLimits { read_ahead: of.read_ahead, request: of.disk.spec().max_request }
     }
 
     /// The disks in their order.
@@ -183,7 +225,7 @@ impl Storage {
     /// The disk and block of a slot.
     fn place_of_slot(&self, slot: SlotId) -> (&Disk, Block) {
         let mut before = slot.index();
-        for Installed { disk, swap } in &self.disks {
+        for Installed { disk, swap, .. } in &self.disks {
             if before < swap.get() {
                 return (disk, Block::new(disk.spec().size.get() - swap.get() + before));
             }

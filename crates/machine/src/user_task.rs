@@ -6,7 +6,7 @@ use std::ops::Range;
 use order9_mm::env::{Disks, FileWork};
 use order9_mm::mempolicy::SpaceTask;
 use order9_mm::numa_balancing::NumaTask;
-use order9_mm::page_cache::{FileWrite, FolioPages};
+use order9_mm::page_cache::{FileWrite, FolioPages, ReadLimits};
 use order9_mm::space::{VirtAddr, VpnRange};
 use order9_mm::tasks::{Stopped, UserTask};
 use order9_mm::{FileId, SlotId};
@@ -94,8 +94,8 @@ impl Disks for Kernel {
         self.pay(Class::System, time).await;
     }
 
-    fn io_pages(&self) -> Pages {
-        self.storage.main().map_or(Pages::ZERO, |disk| disk.spec().max_request)
+    fn read_limits(&self) -> ReadLimits {
+        self.storage.read_limits()
     }
 
     fn read_pages(&self, file: FileId, index: u64, pages: Pages) {

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use order9_machine::MachineDisk;
 use order9_machine::disk::{DiskSpec, Rotating, Transfer, WriteCache};
+use order9_machine::{DiskLimits, MachineDisk};
 use order9_toml::{FileError, Leaf, Place, Problem as AnyProblem};
 use order9_units::{Bytes, Nanos, Pages};
 
@@ -11,7 +11,7 @@ use super::error::Problem;
 use super::figure::{FigureInfo, FigureText, Needed, Unit};
 
 /// Keys of a disk, required and optional.
-const KEYS: [(&str, Unit, Needed, &str); 14] = [
+const KEYS: [(&str, Unit, Needed, &str); 16] = [
     ("size", Unit::Size, Needed::Always, "How large the disk is."),
     ("read_latency", Unit::Time, Needed::Always, "What passes before the data of each read is transferred."),
     ("write_latency", Unit::Time, Needed::Always, "What passes before the data of each write is transferred."),
@@ -24,7 +24,24 @@ const KEYS: [(&str, Unit, Needed, &str); 14] = [
         Needed::Always,
         "How many requests of each kind Linux queues: /sys/block/*/queue/nr_requests.",
     ),
-    ("max_request", Unit::Size, Needed::Always, "The largest request: /sys/block/*/queue/max_sectors_kb."),
+    (
+        "max_request",
+        Unit::Size,
+        Needed::Never,
+        "The largest request: /sys/block/*/queue/max_sectors_kb. Linux' default of the release, if it is not given.",
+    ),
+    (
+        "read_ahead",
+        Unit::Size,
+        Needed::Never,
+        "How far Linux reads ahead: /sys/block/*/queue/read_ahead_kb. Linux' default of the release, if it is not given.",
+    ),
+    (
+        "rotational",
+        Unit::Count,
+        Needed::Never,
+        "1 where Linux takes it for a disk that rotates: /sys/block/*/queue/rotational.",
+    ),
     ("seek_track", Unit::Time, Needed::Never, "Seek of a rotating disk to the next track."),
     ("seek", Unit::Time, Needed::Never, "Average seek of a rotating disk."),
     ("rotation", Unit::Time, Needed::Never, "One rotation of a rotating disk."),
@@ -35,6 +52,9 @@ const KEYS: [(&str, Unit, Needed, &str); 14] = [
 
 /// Figures that belong together: who has one has all.
 const GROUPS: [&[&str]; 2] = [&["seek_track", "seek", "rotation"], &["write_cache", "write_cache_bandwidth"]];
+
+/// Linux' default of the largest request from 4.4 to 6.16: 2560 sectors (`BLK_DEF_MAX_SECTORS`).
+const MAX_REQUEST: Pages = Pages::new(320);
 
 /// Figures of compressed memory. It has no speed: the CPU that swaps a page pays its price.
 const OF_ZRAM: [&str; 2] = ["size", "swap"];
@@ -93,7 +113,12 @@ fn read(leaf: &Leaf<'_>) -> Result<DiskText, Refused> {
         let (swap, size) = (swap.bytes(), spec.size.bytes());
         return Err(refused(Problem::SwapTooLarge { key: leaf.key.clone(), swap, size }));
     }
-    Ok(DiskText { disk: MachineDisk { name, spec, swap }, figures })
+    let limits = DiskLimits {
+        default_request: value(&figures, "max_request").is_none(),
+        rotational: value(&figures, "rotational").is_some_and(|rotational| rotational > 0),
+        read_ahead: value(&figures, "read_ahead").map(|bytes| Pages::from_bytes_floor(Bytes::new(bytes))),
+    };
+    Ok(DiskText { disk: MachineDisk { name, spec, swap, limits }, figures })
 }
 
 fn figure(disk: &Leaf<'_>, entry: &Leaf<'_>) -> Result<FigureText, Refused> {
@@ -150,7 +175,8 @@ fn spec(figures: &[FigureText]) -> DiskSpec {
         write: Transfer { latency: time("write_latency"), bandwidth: bytes("write_bandwidth") },
         queue_depth: count("queue_depth"),
         nr_requests: count("nr_requests"),
-        max_request: Pages::from_bytes_floor(bytes("max_request")),
+        max_request: value(figures, "max_request")
+            .map_or(MAX_REQUEST, |size| Pages::from_bytes_floor(Bytes::new(size))),
         rotating,
         write_cache: write_cache
             .map(|size| WriteCache { size: Bytes::new(size), bandwidth: bytes("write_cache_bandwidth") }),

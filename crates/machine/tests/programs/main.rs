@@ -24,7 +24,7 @@ use std::num::NonZeroU64;
 
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_machine::disk::{DiskSpec, Transfer};
-use order9_machine::{Machine, MachineDisk, Options, Results, Thread};
+use order9_machine::{DiskLimits, Machine, MachineDisk, Options, Results, Thread};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
@@ -74,7 +74,12 @@ fn disk(swap: Pages) -> MachineDisk {
         write_cache: None,
         in_memory: false,
     };
-    MachineDisk { name: "sda".to_owned(), spec, swap }
+    MachineDisk {
+        name: "sda".to_owned(),
+        spec,
+        swap,
+        limits: DiskLimits { default_request: true, ..DiskLimits::default() },
+    }
 }
 
 /// The same as `options` have it.

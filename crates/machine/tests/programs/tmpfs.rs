@@ -4,7 +4,9 @@ use std::num::NonZeroU64;
 
 use order9_machine::cost::{Picos, Prices};
 use order9_machine::disk::DiskSpec;
-use order9_machine::{CollapseEvent, Event, Machine, MachineDisk, Options, Outcome, Results, Thread, TraceKinds};
+use order9_machine::{
+    CollapseEvent, DiskLimits, Event, Machine, MachineDisk, Options, Outcome, Results, Thread, TraceKinds,
+};
 use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
@@ -99,7 +101,12 @@ fn pages_that_go_to_compressed_memory_take_time_of_the_cpu() {
         let prices =
             Prices { compress_page: Picos::new(compress), decompress_page: Picos::new(decompress), ..prices() };
         let size = Pages::from_bytes_floor(mib(64));
-        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(size), swap: size }];
+        let disks = vec![MachineDisk {
+            name: "zram0".to_owned(),
+            spec: DiskSpec::in_memory(size),
+            swap: size,
+            limits: DiskLimits::default(),
+        }];
         let options = Options { check_every: NonZeroU64::new(509), disks, ..Options::new(1) };
         let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(16)));
         let layout = Layout {

@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use order9_units::Pages;
 
-use crate::page_cache::{FileId, FileWrite, FolioPages};
+use crate::page_cache::{FileId, FileWrite, FolioPages, ReadLimits};
 use crate::swap::SlotId;
 
 /// Work on files that takes a CPU's time, beside what steps of the engine count.
@@ -30,8 +30,8 @@ pub trait Disks {
     /// Lets the time pass that `work` takes the task that does it.
     fn work_on_files(&self, work: FileWork) -> impl Future<Output = ()>;
 
-    /// Pages that the disk with the files reads with one request at most (`max_sectors_kb`).
-    fn io_pages(&self) -> Pages;
+    /// How far the disk with the files is read ahead.
+    fn read_limits(&self) -> ReadLimits;
 
     /// Begins to read `pages` of a file from `index` on, which the engine has added to the page cache for that. Whatever is a
     /// hole is read at once.

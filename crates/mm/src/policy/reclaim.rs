@@ -28,6 +28,9 @@ pub struct ReclaimPolicy {
     pub inode_cache: InodeCache,
     /// A call that reads more than `read_ahead_kb` is read ahead for by what it wants, as far as one request of the disk reaches. 4.10+.
     pub large_reads: bool,
+    /// Disks get requests of up to 4 MiB, not 1280 KiB, unless they or somebody else say otherwise; twice as much is read ahead of
+    /// those that count as rotating. 6.17+.
+    pub large_requests: bool,
     /// Event that stopped reclaimers wait for.
     pub throttle: ThrottleRule,
     /// Reclaim waits after a pass while more pages are being written than may be dirty. Up to 4.8.
@@ -195,6 +198,7 @@ impl Default for ReclaimPolicy {
             slab_under_boost: SlabUnderBoost::Shrunk,
             inode_cache: InodeCache::DroppedWithInode,
             large_reads: true,
+            large_requests: false,
             throttle: ThrottleRule::Congestion,
             throttle_vm_writeout: false,
             force_deactivate: false,

@@ -107,6 +107,6 @@ async fn page(env: &impl UserTask, gfp: Gfp) -> Result<Pfn, Stopped> {
 
 /// A large folio for a file, if there is one without much effort.
 async fn folio(env: &impl UserTask, gfp: Gfp, order: Order) -> Option<Pfn> {
-    let request = placed(env, Request::new(order, gfp | Gfp::NORETRY | Gfp::NOWARN));
+    let request = placed(env, Request::new(order, gfp | Gfp::COMP | Gfp::NORETRY | Gfp::NOWARN));
     alloc_pages(env, &request).await.ok()
 }

@@ -21,8 +21,11 @@ pub(super) const READ: Gfp = Gfp::GFP_HIGHUSER_MOVABLE.without(Gfp::FS);
 /// # Errors
 /// As [`wait_for_page`].
 pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u64) -> Result<u64, Stopped> {
-    let ask = (wanted, env.disks().io_pages().get());
-    if let Some(window) = env.with(|mm| mm.pages.cache.readahead(file, index, ask, &mut mm.phys)) {
+    let ask = (wanted, env.disks().read_limits());
+    if let Some(window) = env.with(|mm| mm.pages.cache.readahead(file, index, ask, &mm.phys)) {
+        read_window(env, file, window).await;
+    }
+    if let Some(window) = env.with(|mm| mm.pages.cache.readahead_at_mark(file, index, ask, &mut mm.phys)) {
         read_window(env, file, window).await;
     }
     wait_for_page(env, file, index).await?;
@@ -41,7 +44,8 @@ pub async fn read_page<E: UserTask>(env: &E, file: FileId, index: u64, wanted: u
 /// Brings a page into memory that a mapping of the file shows. Those around it are read too, as they are likely next, and those that follow
 /// when a fault comes to a mark.
 pub(super) async fn read_for_fault<E: UserTask>(env: &E, file: FileId, index: u64) -> Result<(), Stopped> {
-    if let Some(window) = env.with(|mm| mm.pages.cache.readahead_for_fault(file, index, &mut mm.phys)) {
+    let limits = env.disks().read_limits();
+    if let Some(window) = env.with(|mm| mm.pages.cache.readahead_for_fault(file, index, limits, &mut mm.phys)) {
         read_window(env, file, window).await;
     }
     wait_for_page(env, file, index).await

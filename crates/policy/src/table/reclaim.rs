@@ -92,6 +92,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "readahead reads no more than read_ahead_kb, however much a call wants", "up to 4.9",
         on: "readahead for a call that wants more than read_ahead_kb reads as much, as far as one request of the disk reaches", "4.10+"
     ),
+    flag!(
+        reclaim.large_requests,
+        "Size of the requests that disks get, and how far they are read ahead, unless their limits were set",
+        off: "disks get requests of up to 1280 KiB, and 128 KiB are read ahead", "up to 6.16",
+        on: "disks get requests of up to 4 MiB, and twice as much is read ahead of those that count as rotating", "6.17+"
+    ),
     choice!(
         reclaim.throttle,
         "Event that stalled reclaimers wait for",

@@ -9,7 +9,7 @@ use std::task::Poll;
 use order9_mm::env::{Disks, Env, FileWork, OomKill, SpinLock, Stall, Task, Until};
 use order9_mm::mempolicy::SpaceTask;
 use order9_mm::numa_balancing::NumaTask;
-use order9_mm::page_cache::FileWrite;
+use order9_mm::page_cache::{FileWrite, ReadLimits};
 use order9_mm::policy::Policy;
 use order9_mm::reclaim::PageWrite;
 use order9_mm::slab::CacheSpec;
@@ -356,8 +356,8 @@ fn pieces(index: u64, pages: Pages) -> impl Iterator<Item = (u64, Pages)> {
 impl Disks for Thread {
     async fn work_on_files(&self, _: FileWork) {}
 
-    fn io_pages(&self) -> Pages {
-        Pages::new(PIECE)
+    fn read_limits(&self) -> ReadLimits {
+        ReadLimits { read_ahead: Pages::new(32), request: Pages::new(PIECE) }
     }
 
     fn read_pages(&self, file: FileId, index: u64, pages: Pages) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use order9_machine::disk::DiskSpec;
-use order9_machine::{Machine, MachineDisk, Options, Results};
+use order9_machine::{DiskLimits, Machine, MachineDisk, Options, Results};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_procfs::sysctl;
@@ -66,20 +66,35 @@ pub(super) const WORLDS: [(&str, World); 49] = [
     }),
     ("compressed", |policy| {
         let swap = Pages::new(16_384);
-        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(swap), swap }];
+        let disks = vec![MachineDisk {
+            name: "zram0".to_owned(),
+            spec: DiskSpec::in_memory(swap),
+            swap,
+            limits: DiskLimits::default(),
+        }];
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], Options { disks, ..Options::new(1) }, &[]);
         machine.run_program("compressed memory", targeted::twice_over_more_than_memory, |_| ()).into()
     }),
     ("swapped-in-part", |policy| {
         let swap = Pages::new(19_968);
-        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(swap), swap }];
+        let disks = vec![MachineDisk {
+            name: "zram0".to_owned(),
+            spec: DiskSpec::in_memory(swap),
+            swap,
+            limits: DiskLimits::default(),
+        }];
         let options = Options { disks, ..Options::new(1) };
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], options, &[("thp/enabled", "always")]);
         machine.run_program("swap", targeted::swapped_in_part, |_| ()).into()
     }),
     ("half-of-each-64k", |policy| {
         let swap = Pages::new(16_384);
-        let disks = vec![MachineDisk { name: "zram0".to_owned(), spec: DiskSpec::in_memory(swap), swap }];
+        let disks = vec![MachineDisk {
+            name: "zram0".to_owned(),
+            spec: DiskSpec::in_memory(swap),
+            swap,
+            limits: DiskLimits::default(),
+        }];
         let options = Options { disks, ..Options::new(1) };
         let settings = [("thp/hugepages-64kB/enabled", "always")];
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], options, &settings);

@@ -51,6 +51,7 @@ pub(crate) use flusher::FlusherState;
 pub(crate) use folio::Folio;
 pub use folio::FolioPages;
 pub use limits::{DirtyLimits, PosRatio};
+pub use readahead::ReadLimits;
 pub(crate) use readahead::{Readahead, ToRead};
 pub(crate) use throttle::Throttle;
 pub use writeback::FileWrite;

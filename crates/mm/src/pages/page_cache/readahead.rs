@@ -15,7 +15,7 @@
 
 use alloc::collections::BTreeMap;
 
-use order9_units::Order;
+use order9_units::{Order, Pages};
 
 use super::folio::ORDER_MAX;
 use super::{CachedPage, FileId, Folio};
@@ -23,8 +23,14 @@ use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
 
-/// `read_ahead_kb` as shipped, 128 KiB, in pages.
-const READ_AHEAD: u64 = 32;
+/// How far files are read ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadLimits {
+    /// Pages that are read ahead of who goes on: `read_ahead_kb` of the disk, 128 KiB as shipped.
+    pub read_ahead: Pages,
+    /// Pages that the disk reads with one request at most: `max_sectors_kb`.
+    pub request: Pages,
+}
 
 /// Windows of files that are open.
 #[derive(Clone, Default)]
@@ -98,8 +104,8 @@ impl Window {
     }
 
     /// The window to read around a page that a mapping shows.
-    fn around(&mut self, index: u64) -> ToRead {
-        self.set(index.saturating_sub(READ_AHEAD / 2), READ_AHEAD, READ_AHEAD / 4)
+    fn around(&mut self, index: u64, read_ahead: u64) -> ToRead {
+        self.set(index.saturating_sub(read_ahead / 2), read_ahead, read_ahead / 4)
     }
 
     /// The window to read for a reader that has come to a mark at `index`. `missing` is the first page behind it that is not there, if
@@ -123,15 +129,17 @@ struct Ask {
 }
 
 impl Ask {
-    /// A reader that wants so many pages of a disk that reads `io_pages` with one request.
-    fn new(wanted: u64, io_pages: u64, phys: &PhysMem) -> Self {
-        let by_request = phys.policy.reclaim.large_reads && wanted > READ_AHEAD && io_pages > READ_AHEAD;
-        let max = if by_request { wanted.min(io_pages) } else { READ_AHEAD };
-        Self { wanted, max }
+    /// A reader that wants so many pages.
+    fn new(wanted: u64, limits: ReadLimits, phys: &PhysMem) -> Self {
+        let [read_ahead, request] = [limits.read_ahead, limits.request].map(Pages::get);
+        let by_request = phys.policy.reclaim.large_reads && wanted > read_ahead && request > read_ahead;
+        Self { wanted, max: if by_request { wanted.min(request) } else { read_ahead } }
     }
 
     /// A fault.
-    const FAULT: Self = Self { wanted: READ_AHEAD, max: READ_AHEAD };
+    const fn of_fault(limits: ReadLimits) -> Self {
+        Self { wanted: limits.read_ahead.get(), max: limits.read_ahead.get() }
+    }
 
     /// Size of the first window of a reader that goes on.
     fn first_window(self) -> u64 {
@@ -154,23 +162,32 @@ impl Ask {
 }
 
 impl PageCache {
-    /// Pages to read now for a reader that has come to `index` of a file and wants `wanted` pages from there on, of a disk that reads
-    /// `io_pages` with one request.
+    /// Pages to read now for a reader that misses `index` of a file and wants `wanted` pages from there on; `None` where the page is
+    /// there.
     pub(crate) fn readahead(
         &mut self,
         file: FileId,
         index: u64,
-        (wanted, io_pages): (u64, u64),
+        (wanted, limits): (u64, ReadLimits),
+        phys: &PhysMem,
+    ) -> Option<ToRead> {
+        if self.find_page(file, index, phys) != CachedPage::Missing {
+            return None;
+        }
+        let ask = Ask::new(wanted, limits, phys);
+        let before = self.pages_before(file, index, ask.max);
+        Some(self.window(file).miss(index, before, ask))
+    }
+
+    /// Pages to read now for a reader that has come to `index`, which may have just been read and marked.
+    pub(crate) fn readahead_at_mark(
+        &mut self,
+        file: FileId,
+        index: u64,
+        (wanted, limits): (u64, ReadLimits),
         phys: &mut PhysMem,
     ) -> Option<ToRead> {
-        let ask = Ask::new(wanted, io_pages, phys);
-        match self.find_page(file, index, phys) {
-            CachedPage::Missing => {
-                let before = self.pages_before(file, index, ask.max);
-                Some(self.window(file).miss(index, before, ask))
-            }
-            _ => self.marked(file, index, ask, phys),
-        }
+        self.marked(file, index, Ask::new(wanted, limits, phys), phys)
     }
 
     /// Pages of a file that are there right before `index`, at most `max`.
@@ -191,10 +208,16 @@ impl PageCache {
     }
 
     /// Pages to read now for a fault on the page at `index` of a mapped file.
-    pub(crate) fn readahead_for_fault(&mut self, file: FileId, index: u64, phys: &mut PhysMem) -> Option<ToRead> {
+    pub(crate) fn readahead_for_fault(
+        &mut self,
+        file: FileId,
+        index: u64,
+        limits: ReadLimits,
+        phys: &mut PhysMem,
+    ) -> Option<ToRead> {
         match self.find_page(file, index, phys) {
-            CachedPage::Missing => Some(self.window(file).around(index)),
-            _ => self.marked(file, index, Ask::FAULT, phys),
+            CachedPage::Missing => Some(self.window(file).around(index, limits.read_ahead.get())),
+            _ => self.marked(file, index, Ask::of_fault(limits), phys),
         }
     }
 
@@ -240,8 +263,11 @@ mod tests {
         ToRead { start, pages, mark: Some(mark), order: Order::ZERO }
     }
 
+    const READ_AHEAD: Pages = Pages::new(32);
+    const FAULT: Ask = Ask { wanted: 32, max: 32 };
+
     const fn ask(wanted: u64) -> Ask {
-        Ask { wanted, max: READ_AHEAD }
+        Ask { wanted, max: READ_AHEAD.get() }
     }
 
     #[test]
@@ -265,7 +291,8 @@ mod tests {
     #[test]
     fn calls_for_much_get_windows_of_one_request() {
         let mut mm = mounted(Policy::default());
-        let max = |mm: &Mm, wanted, io_pages| Ask::new(wanted, io_pages, &mm.phys).max;
+        let limits = |request| ReadLimits { read_ahead: READ_AHEAD, request: Pages::new(request) };
+        let max = |mm: &Mm, wanted, request| Ask::new(wanted, limits(request), &mm.phys).max;
         mm.phys.policy.reclaim.large_reads = true;
         assert_eq!([max(&mm, 512, 320), max(&mm, 200, 320), max(&mm, 32, 320), max(&mm, 512, 16)], [320, 200, 32, 32]);
         mm.phys.policy.reclaim.large_reads = false;
@@ -275,15 +302,15 @@ mod tests {
     #[test]
     fn faults_that_go_on_find_a_mark_in_each_window() {
         let mut window = Window::default();
-        assert_eq!(window.around(5), read(0, 32, 24));
-        assert_eq!(window.marked(24, Some(32), Ask::FAULT, false), Some(read(32, 32, 32)));
-        assert_eq!(window.around(1000), read(984, 32, 1008), "a jump begins anew");
+        assert_eq!(window.around(5, 32), read(0, 32, 24));
+        assert_eq!(window.marked(24, Some(32), FAULT, false), Some(read(32, 32, 32)));
+        assert_eq!(window.around(1000, 32), read(984, 32, 1008), "a jump begins anew");
     }
 
     #[test]
     fn a_mark_of_another_reader_has_read_what_is_missing_behind_it() {
         let mut window = Window::default();
-        window.around(1000);
+        window.around(1000, 32);
         assert_eq!(window.marked(24, Some(32), ask(1), false), Some(read(32, 18, 32)));
         assert_eq!(window.marked(500, None, ask(1), false), None, "everything near is there");
     }
@@ -330,7 +357,7 @@ mod tests {
             found,
             [(0, 4, 0), (4, 8, 2), (12, 4, 4), (16, 8, 3), (24, 8, 4), (32, 16, 4), (48, 16, 5), (64, 32, 5)]
         );
-        let first = window.around(0);
+        let first = window.around(0, 32);
         let found = sizes(first, &mut window);
         assert_eq!(found[..5], [(0, 32, 0), (32, 32, 2), (64, 32, 4), (96, 32, 5), (128, 32, 5)]);
     }

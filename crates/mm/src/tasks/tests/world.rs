@@ -13,7 +13,7 @@ use crate::fs_cache::tests::mounted;
 use crate::mempolicy::SpaceTask;
 use crate::numa_balancing::NumaTask;
 use crate::page_cache::tests::flush;
-use crate::page_cache::{FileId, FileWrite};
+use crate::page_cache::{FileId, FileWrite, ReadLimits};
 use crate::policy::Policy;
 use crate::reclaim::PageWrite;
 use crate::space::{Backing, MmapRequest, SpaceId, VirtAddr, VpnRange};
@@ -153,8 +153,8 @@ impl Pressure for World {
 impl Disks for World {
     async fn work_on_files(&self, _: FileWork) {}
 
-    fn io_pages(&self) -> Pages {
-        Pages::new(64)
+    fn read_limits(&self) -> ReadLimits {
+        ReadLimits { read_ahead: Pages::new(32), request: Pages::new(64) }
     }
 
     fn read_pages(&self, file: FileId, index: u64, pages: Pages) {
