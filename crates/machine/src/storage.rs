@@ -201,7 +201,7 @@ impl Storage {
         self.main.map(|main| &self.disks[main].disk)
     }
 
-    /// How far the disk with the filesystem is read ahead.
+    /// Distance that the disk with the filesystem is read ahead.
     pub(crate) fn read_limits(&self) -> ReadLimits {
         let of = &self.disks[self.main.expect("files on disk have a disk")];
         ReadLimits { read_ahead: of.read_ahead, request: of.disk.spec().max_request }

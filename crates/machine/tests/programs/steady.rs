@@ -40,10 +40,14 @@ fn column(results: &Results, name: &str) -> Vec<u64> {
     results.series.rows.iter().skip(PART).map(|row| row[at]).take(4 * PART + 1).collect()
 }
 
-/// The mean of a level over each part.
+/// The median of a level over each part: a moment in which much is free is no drift.
 fn levels(results: &Results, name: &str) -> Vec<u64> {
-    let mean = |part: &[u64]| part.iter().sum::<u64>() / PART as u64;
-    column(results, name).chunks_exact(PART).map(mean).collect()
+    let median = |part: &[u64]| {
+        let mut part = part.to_vec();
+        part.sort_unstable();
+        part[PART / 2]
+    };
+    column(results, name).chunks_exact(PART).map(median).collect()
 }
 
 /// The growth of a counter in each part.
