@@ -112,12 +112,13 @@ pub fn import(snapshot: &Snapshot, policy: Policy, disk: Disk) -> Result<Importe
     let census = Census::of(snapshot)?;
     let (spec, tables) = layout::engine_layout(snapshot, &layout);
     let has_huge_lists = policy.frames.pcp.lists.list_for(Order::PAGEBLOCK, Migratetype::Movable).is_some();
-    let has_sizes = policy.thp.interface >= HugeInterface::Sizes;
+    let (has_sizes, has_folios) = (policy.thp.interface >= HugeInterface::Sizes, policy.thp.file_large);
     let mut builder = MmBuilder::new(&spec, policy)?;
     // First of all, since pages of programs make use of them.
     tables.into_iter().flat_map(|range| range.iter()).try_for_each(|pfn| builder.page_table(pfn))?;
     let owners = snapshot.owners.as_ref();
-    let mut import = Import { builder, map, owners, disk, has_sizes, pools: Vec::new(), reported: Vec::new() };
+    let mut import =
+        Import { builder, map, owners, disk, has_sizes, has_folios, pools: Vec::new(), reported: Vec::new() };
     for (at, zone) in census.zones.iter().enumerate() {
         import.set_types(zone)?;
         let lists = CpuLists::of(zone, &layout.zones()[at].info().pcp, has_huge_lists);
@@ -150,6 +151,8 @@ struct Import<'a> {
     disk: Disk,
     /// The policy has huge pages of less than 2 MiB.
     has_sizes: bool,
+    /// The policy has files with folios of several pages.
+    has_folios: bool,
     pools: Vec<PoolPage>,
     /// Free blocks whose memory the hypervisor has.
     reported: Vec<(Pfn, Order)>,
@@ -185,6 +188,12 @@ impl Import<'_> {
         {
             let of = pages::use_of(self.flags(range.start));
             return self.builder.small_huge_page(range.start, size, of, self.holder(range.start));
+        }
+        if let Extent::Compound { class, range } = extent
+            && let Some((order, page)) = self.file_folio(class, range)
+        {
+            let of = pages::use_of(self.flags(range.start));
+            return self.builder.file_folio(range.start, order, page, of);
         }
         match extent {
             Extent::Free { start, order } => {
@@ -250,6 +259,25 @@ impl Import<'_> {
         let owners = self.owners?;
         let user = owners.map.user(pfn)?;
         owners.users[user].process().map(|_| user)
+    }
+
+    /// Order and kind of the folio of a file on disk that an allocation is, where the policy has folios of several pages.
+    fn file_folio(&self, class: FrameClass, folio: PfnRange) -> Option<(Order, UserPage)> {
+        let flags = self.flags(folio.start);
+        let page = match class {
+            FrameClass::LargeFolio if flags & (kpf::ANON | kpf::UNEVICTABLE | kpf::SWAPBACKED) == 0 => {
+                pages::file_page(flags)
+            }
+            _ => pages::user_page(class, self.disk)?,
+        };
+        let of_disk = match page {
+            UserPage::File | UserPage::MappedFile => true,
+            UserPage::DirtyFile => self.disk == Disk::Present,
+            _ => false,
+        };
+        let order = Order::new(u8::try_from(folio.len().get().checked_ilog2()?).ok()?)?;
+        let is_one = folio.len() == order.pages() && folio.start.is_aligned(order) && order <= Order::PAGEBLOCK;
+        (of_disk && is_one && order > Order::ZERO && self.has_folios).then_some((order, page))
     }
 
     /// The size of the huge page that a folio of private memory is, if it has less than 2 MiB and the policy has such pages.

@@ -1,7 +1,7 @@
 //! Pages of programs and files: which kind each frame of a map is, and whether it was in use.
 //!
-//! A large folio of private memory becomes a huge page of its size, where the policy has such; of a file, mlocked or under
-//! another policy, it becomes base pages. What its head says holds for all of it. How long ago a page was used /proc does not
+//! A large folio of private memory becomes a huge page of its size, and one of a file on disk a folio of its size, where the policy has
+//! such; mlocked, of shared memory or under another policy, it becomes base pages. What its head says holds for all of it. How long ago a page was used /proc does not
 //! tell beyond its list and one bit, so those of a list follow each other by address. How often a page is mapped, and by whom, is left out: one mapping stands for all.
 
 use order9_mm::{UserPage, UserPageUse};
@@ -29,6 +29,17 @@ pub(crate) fn user_page(class: FrameClass, disk: Disk) -> Option<UserPage> {
         FrameClass::FileDirty | FrameClass::Shmem => UserPage::Shmem,
         _ => return None,
     })
+}
+
+/// The kind of page of a file on disk that these flags tell.
+pub(crate) const fn file_page(flags: u64) -> UserPage {
+    if flags & kpf::DIRTY != 0 {
+        UserPage::DirtyFile
+    } else if flags & kpf::MMAP != 0 {
+        UserPage::MappedFile
+    } else {
+        UserPage::File
+    }
 }
 
 /// The use that the flags of a frame, or of the head of its folio, tell.

@@ -208,3 +208,47 @@ fn pages_of_hugetlb_pools_are_in_the_pools() {
     }
     assert_eq!(pool(&snapshot), (4, 1), "two are used, one of the others is promised");
 }
+
+/// Folios of several pages of files on disk in a map: first frame and number of pages.
+fn folios(snapshot: &Snapshot) -> Vec<(Pfn, u64)> {
+    let map = snapshot.frames.as_ref().expect("it has a map");
+    let flags = |pfn: Pfn| map.get(pfn).map_or(0, |state| state.flags);
+    let of_disk = |&pfn: &Pfn| {
+        let own = flags(pfn) & (kpf::COMPOUND_HEAD | kpf::LRU | kpf::ANON | kpf::SWAPBACKED | kpf::UNEVICTABLE);
+        own == kpf::COMPOUND_HEAD | kpf::LRU
+    };
+    let end = Pfn::new(map.len().get());
+    let heads = PfnRange::new(Pfn::new(0), end).iter().filter(of_disk);
+    let tails = |head: Pfn| PfnRange::new(head + Pages::new(1), end).iter();
+    heads
+        .map(|head| (head, 1 + tails(head).take_while(|&pfn| flags(pfn) & kpf::COMPOUND_TAIL != 0).count() as u64))
+        .collect()
+}
+
+#[test]
+fn folios_of_files_stay_whole_where_the_policy_has_such() {
+    let mut large = Policy::default();
+    large.thp.file_large = true;
+    for (name, least) in [("cache-ext4-7.2", 100), ("host-small-huge-6.18", 100), ("cache-xfs-6.12", 100)] {
+        let snapshot = stored(&format!("captures/{name}.o9snap"));
+        let folios = folios(&snapshot);
+        assert!(folios.len() > least, "{name}: {}", folios.len());
+        let mut levels = Vec::new();
+        for policy in [Policy::default(), large.clone()] {
+            let whole = policy.thp.file_large;
+            let Imported { mm, .. } = import(&snapshot, policy, Disk::Present).expect("it can be imported");
+            mm.check().expect("every law holds");
+            let is_one = |&&(head, pages): &&(Pfn, u64)| matches!(mm.frames().frame(head), order9_mm::FrameState::Allocated { order, .. } if order.pages().get() == pages);
+            let kept = folios.iter().filter(is_one).count();
+            // Pinned ones are blocks of nobody in either case.
+            assert!(
+                if whole { kept == folios.len() } else { kept < folios.len() / 10 },
+                "{name}: {kept} of {}",
+                folios.len()
+            );
+            levels.push((mm.pages().user_levels().file, mm.write_pending(None)));
+        }
+        assert_eq!(levels[0].0, levels[1].0, "{name}: as many pages of files either way");
+        assert!(levels[1].1.dirty >= levels[0].1.dirty, "{name}");
+    }
+}

@@ -107,6 +107,13 @@ impl Filled {
         self.pages += 1;
         (self.file, self.pages - 1)
     }
+
+    /// Takes the next places for a folio of so many pages, which lies at a multiple of them; the first place.
+    const fn next_folio(&mut self, pages: u64) -> (FileId, u64) {
+        let first = self.pages.next_multiple_of(pages);
+        self.pages = first + pages;
+        (self.file, first)
+    }
 }
 
 impl MmBuilder {
@@ -198,6 +205,24 @@ impl MmBuilder {
         Ok(())
     }
 
+    /// Makes the block at `pfn` a large folio of a file on disk: one that `page` says is unmapped, mapped or dirty. Where no page table
+    /// is left for it, a mapped one becomes unmapped.
+    ///
+    /// # Errors
+    /// [`BuildError`] where the block is not free to be given.
+    ///
+    /// # Panics
+    /// If `page` is none of a file on disk.
+    pub fn file_folio(&mut self, pfn: Pfn, order: Order, page: UserPage, of: UserPageUse) -> Result<(), BuildError> {
+        assert!(matches!(page, UserPage::File | UserPage::MappedFile | UserPage::DirtyFile), "{page:?} is of no disk");
+        self.allocate(pfn, order, Contents::Movable)?;
+        if self.inherited.owners.is_none() {
+            self.make_owners();
+        }
+        self.inherit_file(self.mm.phys.frames.at(pfn), page, of);
+        Ok(())
+    }
+
     fn make_owners(&mut self) {
         const FIRST: &str = "the first of its kind";
         let space = self.mm.create_space().expect(FIRST);
@@ -246,25 +271,34 @@ impl MmBuilder {
         self.note_use(idx, of);
     }
 
-    fn inherit_file(&mut self, idx: Idx, page: UserPage, of: UserPageUse) {
+    /// Gives a file on disk a page, or the folio that starts with it.
+    fn inherit_file(&mut self, head: Idx, page: UserPage, of: UserPageUse) {
         let Some(owners) = &mut self.inherited.owners else { return };
         let (space, [unmapped, mapped]) = (owners.private[0].space, &mut owners.devices);
-        let at = Mapping { space, vpn: MAPPED + Pages::new(mapped.pages) };
+        let pages = self.mm.phys.frames.word(head).frames();
+        let (tables, mm) = (&mut self.inherited.tables, &mut self.mm);
+        let vpn = MAPPED + Pages::new(mapped.pages.next_multiple_of(pages));
+        let range = VpnRange::of(vpn, Pages::new(pages));
+        // The slot has a table for all of a folio, or for none of it.
         let is_mapped = page == UserPage::MappedFile
-            && self.mm.pages.map_inherited(&mut self.inherited.tables, at, Pte::present(idx), of, &mut self.mm.phys);
-        let (file, index) = if is_mapped { mapped.next() } else { unmapped.next() };
+            && mm.phys.parts(head).zip(range.iter()).all(|(idx, vpn)| {
+                mm.pages.map_inherited(tables, Mapping { space, vpn }, Pte::present(idx), of, &mut mm.phys)
+            });
+        let (file, index) = if is_mapped { mapped.next_folio(pages) } else { unmapped.next_folio(pages) };
         let list = if of.active { LruList::ActiveFile } else { LruList::InactiveFile };
-        self.mm.pages.cache.files.ensure(file).insert(index, idx);
-        self.mm.pages.adopt_page(idx, Owner::File { file, index }, list, &mut self.mm.phys);
-        self.mm.pages.levels.file += 1;
-        if is_mapped {
-            self.mm.pages.map_file_page(space, idx, false, &mut self.mm.phys);
+        let folio = mm.phys.folio(index, head);
+        mm.pages.insert_folio(file, &folio, &mm.phys);
+        mm.pages.adopt_page(head, Owner::File { file, index }, list, &mut mm.phys);
+        for (index, idx) in folio.places() {
+            if is_mapped {
+                mm.pages.map_file_page(space, idx, false, &mut mm.phys);
+            }
+            if page == UserPage::DirtyFile {
+                mm.pages.cache.mark_page_dirty(file, index, idx, &mut mm.phys);
+                mm.pages.cache.files.enqueue(file, Nanos::ZERO);
+            }
         }
-        if page == UserPage::DirtyFile {
-            self.mm.pages.cache.mark_page_dirty(file, index, idx, &mut self.mm.phys);
-            self.mm.pages.cache.files.enqueue(file, Nanos::ZERO);
-        }
-        self.note_use(idx, of);
+        self.note_use(head, of);
     }
 
     fn inherit_shmem(&mut self, idx: Idx, of: UserPageUse) {

@@ -289,6 +289,18 @@ impl UsedPages {
             phys.free_fresh(folio.head, cpu);
             return Added::Present;
         }
+        let shadow = self.insert_folio(id, folio, phys);
+        let owner = Owner::File { file: id, index: folio.index };
+        self.adopt_page(folio.head, owner, LruList::InactiveFile, phys);
+        if let Some(shadow) = shadow {
+            self.workingset_refault(folio.head, shadow, phys);
+        }
+        Added::New(shadow)
+    }
+    /// Puts a folio into its places of a file, where there are no pages; the last shadow that was there. Its first frame gets its owner
+    /// from whoever puts it on a list.
+    pub(crate) fn insert_folio(&mut self, id: FileId, folio: &Folio, phys: &PhysMem) -> Option<Shadow> {
+        let file = self.cache.files.ensure(id);
         let shadow = folio.places().fold(None, |last, (index, idx)| file.insert(index, idx).or(last));
         for (index, idx) in folio.places().skip(1) {
             self.rmap.set(idx, Owner::File { file: id, index });
@@ -296,12 +308,7 @@ impl UsedPages {
         if folio.pages > 1 {
             self.huge.make_room_for_huge(phys);
         }
-        let owner = Owner::File { file: id, index: folio.index };
-        self.adopt_page(folio.head, owner, LruList::InactiveFile, phys);
         self.levels.file += folio.pages;
-        if let Some(shadow) = shadow {
-            self.workingset_refault(folio.head, shadow, phys);
-        }
-        Added::New(shadow)
+        shadow
     }
 }

@@ -23,7 +23,7 @@ use crate::page_cache::PageCache;
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
 
-/// How far files are read ahead.
+/// Limits of what is read ahead of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
     /// Pages that are read ahead of who goes on: `read_ahead_kb` of the disk, 128 KiB as shipped.

@@ -86,7 +86,7 @@ impl Transfers {
         }
     }
 
-    /// So many pages are through; says whether they are the last ones of the folio.
+    /// Some pages are through; says whether they are the last ones of the folio.
     pub(super) fn end(&mut self, folio: &Folio, pages: u64) -> bool {
         if folio.pages == 1 {
             return true;

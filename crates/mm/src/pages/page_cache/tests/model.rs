@@ -51,7 +51,7 @@ struct Model {
     folios: BTreeMap<At, Folio>,
     shadows: BTreeMap<At, Shadow>,
     transfers: Vec<Transfer>,
-    /// What the disk still has to end, a few pages at a time.
+    /// Transfers that the disk still has to end, a few pages at a time.
     pieces: Vec<(Kind, FileWrite)>,
     /// The largest folio.
     order: u64,
