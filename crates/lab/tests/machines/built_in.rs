@@ -133,11 +133,11 @@ fn disks_are_inherited_all_together() {
 fn everything_can_be_written_as_json() {
     let machine = load("epyc-vm").unwrap();
     let show = serde_json::to_value(Show::new(&machine)).unwrap();
-    let (figures, of_disks) = (show["figures"].as_array().unwrap(), ["vda"].len() * 8);
+    let (figures, of_disks) = (show["figures"].as_array().unwrap(), ["vda"].len() * 9);
     assert_eq!(
         figures.len(),
-        FIGURES.len() - 6 - 14 + of_disks,
-        "nothing of other nodes where there is one, no tick, and none of the other thirteen prices that are seldom measured"
+        FIGURES.len() - 6 - 17 + of_disks,
+        "nothing of other nodes where there is one, no tick, and none of the other prices that are seldom measured"
     );
     assert_eq!((&show["figures"][0]["key"], &show["figures"][0]["unit"]), (&"slice".into(), &"ns".into()));
     assert_eq!(show["nodes"][0]["memory"], Bytes::from_gib(24).get());
