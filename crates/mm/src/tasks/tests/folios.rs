@@ -185,6 +185,15 @@ fn a_fault_maps_all_of_a_folio_that_its_mapping_shows() {
             (0..FILE).filter(is_shown).count()
         };
         assert_eq!(shown(&world), 64, "{access:?}");
+        let uses = |mm: &mut Mm| {
+            let folio = mm.pages.cache.folio_at(world.file, 5, &mm.phys).expect("it was written");
+            mm.pages.take_uses(folio.head, &mut mm.phys).young
+        };
+        assert_eq!(
+            [world.step(uses), world.step(uses)],
+            [1, 0],
+            "a mapping counts once, however much of it shows the folio"
+        );
         run(handle_fault(&world, world.addr(70), access, None)).expect("the file has the page");
         // 6.18 maps the last folio of a file to read as far as 64 KiB around the fault.
         assert_eq!(shown(&world), if access == Access::Read { 80 } else { 96 });
