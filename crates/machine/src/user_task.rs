@@ -124,9 +124,9 @@ impl Disks for Kernel {
         wait_for_room(self.storage.main().expect("files on disk have a disk")).await;
     }
 
-    fn has_room_for(&self, file: FileId, index: u64, pending: Pages) -> bool {
+    fn has_room_for(&self, file: FileId, places: Range<u64>, pending: Pages) -> bool {
         let blocks = self.storage.blocks.borrow();
-        let has_place = blocks.piece(file, index, Pages::new(1)).at.is_some();
-        has_place || blocks.free() > pending
+        let missing = blocks.missing(file, places);
+        missing == Pages::ZERO || blocks.free() >= pending + missing
     }
 }

@@ -6,6 +6,7 @@
 //! distances matter.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use order9_mm::FileId;
 use order9_units::Pages;
@@ -117,6 +118,17 @@ impl BlockMap {
             Some(extent) => Piece { index, pages: Pages::new(u64::from(extent.index) - index), at: None },
             None => Piece { index, pages, at: None },
         }
+    }
+
+    /// Pages of a range that have no place.
+    pub(crate) fn missing(&self, file: FileId, places: Range<u64>) -> Pages {
+        let (mut index, mut missing) = (places.start, Pages::ZERO);
+        while index < places.end {
+            let Piece { pages, at, .. } = self.piece(file, index, Pages::new(places.end - index));
+            missing += if at.is_none() { pages } else { Pages::ZERO };
+            index += pages.get();
+        }
+        missing
     }
 
     /// Blocks that are not in use.

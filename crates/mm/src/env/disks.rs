@@ -52,6 +52,6 @@ pub trait Disks {
     /// Waits while the disk with the files has all the writes that it can take.
     fn wait_for_room(&self) -> impl Future<Output = ()>;
 
-    /// Whether the page at `index` has a place on the disk, or could have one beside `pending` pages that may need one each.
-    fn has_room_for(&self, file: FileId, index: u64, pending: Pages) -> bool;
+    /// Whether the `places` of a file are on the disk, or could be beside `pending` pages that may need a place each.
+    fn has_room_for(&self, file: FileId, places: Range<u64>, pending: Pages) -> bool;
 }

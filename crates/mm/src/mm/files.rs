@@ -45,7 +45,7 @@ impl Mm {
         self.pages.cache.file_page(id, index, &self.phys)
     }
 
-    /// Adds the page just allocated to a file on disk whose inode is in memory; the caller reads into it and then calls
+    /// Adds the page or large folio just allocated to a file on disk whose inode is in memory; the caller reads into it and then calls
     /// [`Mm::end_page_read`]. Until then it is locked: neither written nor reclaimed. It starts inactive.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Mm {
     /// then.
     ///
     /// # Panics
-    /// If `page` is not a single page that was just allocated.
+    /// If `page` is no page that was just allocated, or none of a size that fits at `index`.
     pub fn add_to_page_cache(&mut self, id: FileId, index: u64, page: Pfn, cpu: usize) -> Result<Added, FsError> {
         self.pages.add_to_page_cache(id, index, page, cpu, &mut self.phys)
     }

@@ -45,6 +45,9 @@ impl Reclaim {
             return phys.handle_writeback(run, self.flags[phys.lru_set(run.chunk.zone)], idx, tally);
         }
         let uses = if mapped { pages.take_uses(idx, phys) } else { Uses::default() };
+        if uses.locked_in_part {
+            return Outcome::Activate;
+        }
         let of = word.lru_type();
         let new_anon = phys.policy.reclaim.new_anon;
         let was_referenced = word.has(PageFlag::Referenced);

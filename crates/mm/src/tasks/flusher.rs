@@ -93,7 +93,7 @@ async fn write_inodes(disks: &impl Disks, inodes: &mut Vec<FileId>) {
 pub async fn sync_file<E: Stall>(env: &E, disks: &impl Disks, file: FileId) {
     for _ in 0..2 {
         write_file_back(env, disks, file).await;
-        while env.with(|mm| mm.pages.cache.is_being_written(file)) {
+        while env.with(|mm| mm.pages.cache.is_being_written(file, &mm.phys)) {
             env.wait(Until::WriteEnded, Some(WRITE_WAIT)).await;
         }
     }

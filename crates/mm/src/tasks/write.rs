@@ -87,5 +87,5 @@ fn is_within<E: UserTask>(env: &E, file: FileId, index: u64) -> bool {
 /// Whether the disk has room for pages; dirty pages may need a place each.
 fn has_room<E: UserTask>(env: &E, file: FileId, index: u64, pages: u64) -> bool {
     let dirty = env.with(|mm| mm.write_pending(None).dirty);
-    env.disks().has_room_for(file, index, Pages::new(dirty + pages - 1))
+    env.disks().has_room_for(file, index..index + pages, Pages::new(dirty))
 }

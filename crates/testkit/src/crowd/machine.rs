@@ -390,7 +390,7 @@ impl Disks for Thread {
         }
     }
 
-    fn has_room_for(&self, _: FileId, _: u64, _: Pages) -> bool {
+    fn has_room_for(&self, _: FileId, _: Range<u64>, _: Pages) -> bool {
         true
     }
 }

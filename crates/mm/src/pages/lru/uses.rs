@@ -12,6 +12,8 @@ pub(crate) struct Uses {
     pub(crate) young: u32,
     /// One of them through an executable mapping.
     pub(crate) executable: bool,
+    /// A locked mapping shows part of a larger page that is evictable: what it shows must stay.
+    pub(crate) locked_in_part: bool,
 }
 
 impl UsedPages {

@@ -139,8 +139,11 @@ impl UsedPages {
             if !sync {
                 return Some(phys.failed(MigrateFailure::Dirty));
             }
-            phys.counters.migrate_failures.count(MigrateFailure::Dirty);
             let folio = phys.folio(index, source);
+            if self.cache.waits_for_write(file, &folio, phys) {
+                return Some(phys.again(MigrateFailure::Writeback));
+            }
+            phys.counters.migrate_failures.count(MigrateFailure::Dirty);
             return Some(Outcome::Write(self.start_writeout(file, &folio, phys)));
         }
         (handler == MigrateHandler::AbsentPrivate).then(|| match phys.policy.compaction.nohandler_fail_fast && !sync {
@@ -174,7 +177,7 @@ impl PhysMem {
     }
 
     /// Outcome for a page that a disk is transferring; `None` for others.
-    fn busy(&mut self, word: Word, attempt: &Attempt) -> Option<Outcome> {
+    pub(crate) fn busy(&mut self, word: Word, attempt: &Attempt) -> Option<Outcome> {
         let Attempt { mode, may_wait, memalloc, .. } = *attempt;
         if word.has(PageFlag::Locked) {
             let waits = may_wait && mode > MigrateMode::Async && !memalloc;

@@ -38,8 +38,10 @@ impl UsedPages {
         let at = Mapping { space: of.space, vpn: addr.vpn() };
         let page = self.spaces.answer_hint(at, phys)?;
         let &vma = self.spaces.get(of.space).ok()?.vmas.find(at.vpn).expect("an entry lies in a mapping");
-        // Parts of a huge page do not move alone.
-        let partial = page.order == Order::ZERO && self.rmap.huge_head(page.idx, phys).is_some();
+        // Parts of a huge page or of a folio do not move alone.
+        let is_part =
+            self.rmap.huge_head(page.idx, phys).is_some() || self.is_large_folio(phys.page_of(page.idx), phys);
+        let partial = page.order == Order::ZERO && is_part;
         if partial { None } else { self.hint_fault_on(of, &vma, page, task, now, phys) }
     }
 

@@ -19,7 +19,7 @@ impl UsedPages {
         for (id, file) in self.cache.files.iter() {
             self.cache.check_file(id, file, phys)?;
             if self.cache.files.is_on_disk(id) {
-                self.check_file_on_disk(id, file)?;
+                self.check_file_on_disk(id, file, phys)?;
             }
         }
         self.cache.check_queue()?;
@@ -35,7 +35,7 @@ impl UsedPages {
         Ok(())
     }
 
-    fn check_file_on_disk(&self, id: FileId, file: &File) -> Verdict {
+    fn check_file_on_disk(&self, id: FileId, file: &File, phys: &PhysMem) -> Verdict {
         require(!file.is_unused(), "of a file in memory something is there", || format!("{id:?}"))?;
         let is_device = self.cache.files.is_device(id);
         let cached = is_device || self.cache.files.inode_of(id).is_ok_and(|inode| inode.is_some());
@@ -43,7 +43,8 @@ impl UsedPages {
         let mapped = !file.mapped_by.is_empty();
         require(!mapped || is_device || self.is_open_on_disk(id), "a mapped file is open", || format!("{id:?}"))?;
         let dirty = file.inode_dirty || file.nr_dirty > 0;
-        let waits = !file.inode_dirty && file.nr_writeback > 0;
+        let lost = self.cache.orphans.are_written(id, phys);
+        let waits = !file.inode_dirty && (file.nr_writeback > 0 || lost);
         require(dirty == file.queue.queued || dirty && waits, "dirty files are queued or wait for their writes", || {
             format!("{id:?}: dirty {dirty}, queued {}", file.queue.queued)
         })

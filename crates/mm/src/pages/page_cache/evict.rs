@@ -111,8 +111,11 @@ impl UsedPages {
             None => from(index),
         };
         if let Some((first, _)) = first {
-            self.unmap_file_range(id, first, STEP, Zap::All, cpu, phys);
-            self.evict(id, first, STEP, cpu, phys);
+            // A folio that lies across the end of the step is left to the next one.
+            let across = self.cache.folio_at(id, first + STEP, phys).filter(|folio| folio.index < first + STEP);
+            let pages = across.map_or(STEP, |folio| folio.index - first);
+            self.unmap_file_range(id, first, pages, Zap::All, cpu, phys);
+            self.evict(id, first, pages, cpu, phys);
         }
         first.is_some()
     }
@@ -205,7 +208,7 @@ impl DropPagecache {
         Self { cpu, at: (0, 0), dropped: Pages::ZERO }
     }
 
-    /// Looks at no more than a thousand pages and as many files; the pages dropped, once it is through.
+    /// Looks at no more than a thousand folios and as many files; the pages dropped, once it is through.
     pub fn step(&mut self, pages: &mut UsedPages, phys: &mut PhysMem) -> Option<Pages> {
         for _ in 0..STEP {
             let (number, index) = self.at;

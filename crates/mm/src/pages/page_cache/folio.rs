@@ -3,7 +3,7 @@
 //! Key type: [`Folio`]. Each page of a folio keeps its own place in the file, its number of mappings there, and the mark that says
 //! whether it has to be written; flags, the LRU list and the file's counts are the folio's, so that all its pages count as dirty
 //! once one of them is. A folio starts at a multiple of its size in the file, as it does in memory. Nobody but a split takes it
-//! apart, and a folio that is dirty or in somebody's hands cannot be split. LKML: "Memory folios" (2021), "Enable ext4 support
+//! apart, and a folio that is dirty, or in the hands of somebody else than who splits it, is not split. LKML: "Memory folios" (2021), "Enable ext4 support
 //! for large folios" (2025). Behaviour: docs/page-cache.md.
 
 use core::ops::AddAssign;
@@ -119,6 +119,7 @@ impl UsedPages {
         self.take_apart(head, phys);
         // Only the page that a reader comes to first asks for more.
         folio.places().skip(1).for_each(|(_, idx)| phys.frames.reflag(idx, PageFlag::Readahead, false));
+        folio.places().for_each(|(_, idx)| self.munlock_page(idx, phys));
         let size = self.cache.files.size(file).map_or(0, Pages::get);
         for (index, idx) in folio.places().filter(|&(index, _)| index >= size) {
             self.take_from_file(file, index, None, phys);

@@ -56,8 +56,10 @@ struct Window {
     size: u64,
     /// The next window is read when the reader comes to this many pages before the end.
     ahead: u64,
-    /// End of the last read, if there was one.
+    /// End of the last call that read, if there was one.
     reader: Option<u64>,
+    /// The call under way, or the last one.
+    call: Option<Call>,
     /// Order of folios as far as they have grown; windows may be too small for them.
     order: u8,
 }
@@ -77,15 +79,26 @@ impl Window {
         ToRead { start, pages: size, mark: self.mark(), order: Order::ZERO }
     }
 
-    /// A window that follows another one, in folios of four times the size, and ends where such a folio does.
-    fn follow(&mut self, start: u64, size: u64) -> ToRead {
-        let grown = (self.order + 2).min(ORDER_MAX.get());
-        let order = Order::new(grown.min(size.ilog2() as u8)).unwrap_or(Order::ZERO);
-        let aligned = (start + size) >> order.get() << order.get();
+    /// A window that follows another one, in folios of four times the size, and ends where such a folio does, as far as windows of
+    /// `max` pages can.
+    fn follow(&mut self, start: u64, size: u64, max: u64) -> ToRead {
+        let grown = self.order + 2;
+        let align = u32::from(grown).min(max.trailing_zeros());
+        let aligned = (start + size) >> align << align;
         let size = if aligned > start { aligned - start } else { size };
+        let order = Order::new(grown.min(size.ilog2() as u8)).map_or(ORDER_MAX, |order| order.min(ORDER_MAX));
         let window = self.set(start, size, size);
-        self.order = grown;
+        self.order = order.get();
         ToRead { order, ..window }
+    }
+
+    /// A reader has come to `index` and wants `wanted` pages from there on: by the call under way, or by another one.
+    fn begin(&mut self, index: u64, wanted: u64) {
+        let end = index + wanted;
+        if self.call.is_none_or(|call| (call.at, call.end) != (index, end)) {
+            self.reader = self.call.map(|call| call.at);
+            self.call = Some(Call { at: index, end, has_read: false });
+        }
     }
 
     /// The window to read for a reader that misses `index`, behind `before` pages that are there.
@@ -116,8 +129,18 @@ impl Window {
             false => (missing?, missing? - index + ask.wanted),
         };
         let size = ask.next_window(before);
-        Some(if large { self.follow(start, size) } else { self.set(start, size, size) })
+        Some(if large { self.follow(start, size, ask.max) } else { self.set(start, size, size) })
     }
+}
+
+/// A call that reads.
+#[derive(Clone, Copy)]
+struct Call {
+    /// Place that it has come to.
+    at: u64,
+    end: u64,
+    /// Something of it was read.
+    has_read: bool,
 }
 
 /// Pages that a reader wants.
@@ -131,14 +154,16 @@ struct Ask {
 impl Ask {
     /// A reader that wants so many pages.
     fn new(wanted: u64, limits: ReadLimits, phys: &PhysMem) -> Self {
-        let [read_ahead, request] = [limits.read_ahead, limits.request].map(Pages::get);
+        // The page itself is read where nothing is read ahead.
+        let [read_ahead, request] = [limits.read_ahead.get().max(1), limits.request.get()];
         let by_request = phys.policy.reclaim.large_reads && wanted > read_ahead && request > read_ahead;
         Self { wanted, max: if by_request { wanted.min(request) } else { read_ahead } }
     }
 
     /// A fault.
-    const fn of_fault(limits: ReadLimits) -> Self {
-        Self { wanted: limits.read_ahead.get(), max: limits.read_ahead.get() }
+    fn of_fault(limits: ReadLimits) -> Self {
+        let read_ahead = limits.read_ahead.get().max(1);
+        Self { wanted: read_ahead, max: read_ahead }
     }
 
     /// Size of the first window of a reader that goes on.
@@ -171,6 +196,7 @@ impl PageCache {
         (wanted, limits): (u64, ReadLimits),
         phys: &PhysMem,
     ) -> Option<ToRead> {
+        self.window(file).begin(index, wanted);
         if self.find_page(file, index, phys) != CachedPage::Missing {
             return None;
         }
@@ -202,7 +228,9 @@ impl PageCache {
     pub(crate) fn note_read(&mut self, file: FileId, index: u64, end: u64, phys: &PhysMem) -> bool {
         let folio = self.folio_at(file, index, phys);
         let window = self.window(file);
-        let before = window.reader.replace(end);
+        let Some(call) = &mut window.call else { return true };
+        let before = if call.has_read { None } else { window.reader };
+        (call.at, call.has_read) = (end, true);
         let goes_on = |folio: Folio| before.is_some_and(|at| folio.index < at && at <= folio.end());
         !folio.is_some_and(|folio| folio.pages > 1 && goes_on(folio))
     }
@@ -216,7 +244,7 @@ impl PageCache {
         phys: &mut PhysMem,
     ) -> Option<ToRead> {
         match self.find_page(file, index, phys) {
-            CachedPage::Missing => Some(self.window(file).around(index, limits.read_ahead.get())),
+            CachedPage::Missing => Some(self.window(file).around(index, Ask::of_fault(limits).max)),
             _ => self.marked(file, index, Ask::of_fault(limits), phys),
         }
     }
@@ -228,6 +256,7 @@ impl PageCache {
             return None;
         }
         phys.frames.reflag(folio.head, PageFlag::Readahead, false);
+        let ask = Ask { wanted: ask.wanted + (index - folio.index), ..ask };
         let index = folio.index;
         let pages = self.file(file).ok()?;
         let missing = (index + 1..=index + ask.max).find(|&at| pages.page(at).is_none());
@@ -253,6 +282,7 @@ impl PageCache {
 
 #[cfg(test)]
 mod tests {
+    use super::super::folio::order_at;
     use super::*;
     use crate::Mm;
     use crate::fs_cache::tests::mounted;
@@ -355,10 +385,75 @@ mod tests {
         let found = sizes(first, &mut window);
         assert_eq!(
             found,
-            [(0, 4, 0), (4, 8, 2), (12, 4, 4), (16, 8, 3), (24, 8, 4), (32, 16, 4), (48, 16, 5), (64, 32, 5)]
+            [(0, 4, 0), (4, 8, 2), (12, 4, 2), (16, 8, 3), (24, 8, 3), (32, 16, 4), (48, 16, 4), (64, 32, 5)]
         );
         let first = window.around(0, 32);
         let found = sizes(first, &mut window);
         assert_eq!(found[..5], [(0, 32, 0), (32, 32, 2), (64, 32, 4), (96, 32, 5), (128, 32, 5)]);
+    }
+
+    #[test]
+    fn windows_of_8_mib_have_the_folios_of_a_live_kernel() {
+        // What 6.18 read with read_ahead_kb at 8192 for calls that want a page each.
+        let live = [
+            (4, 2),
+            (8, 2),
+            (12, 2),
+            (16, 2),
+            (20, 2),
+            (24, 3),
+            (32, 4),
+            (48, 4),
+            (64, 4),
+            (80, 4),
+            (96, 5),
+            (128, 6),
+            (192, 6),
+            (256, 6),
+            (320, 6),
+            (384, 7),
+            (512, 8),
+            (768, 8),
+            (1024, 9),
+            (1536, 9),
+            (2048, 9),
+        ];
+        let ask = Ask { wanted: 1, max: 2048 };
+        let mut window = Window::default();
+        window.miss(0, 0, ask);
+        let mut found = alloc::vec![];
+        while found.len() < live.len() {
+            let at = window.mark().expect("the window has a mark");
+            let next = window.marked(at, None, ask, true).expect("the mark is the window's own");
+            let (mut index, end) = (next.start, next.start + next.pages);
+            while index < end {
+                let order = order_at(index, end - index, next.order);
+                found.push((index, order.get()));
+                index += order.pages().get();
+            }
+        }
+        assert_eq!(found[..live.len()], live);
+    }
+
+    #[test]
+    fn without_readahead_the_missing_page_is_read_and_marks_lead_no_further() {
+        let mm = mounted(Policy::default());
+        let limits = ReadLimits { read_ahead: Pages::ZERO, request: Pages::new(320) };
+        assert_eq!((Ask::of_fault(limits).max, Ask::new(1, limits, &mm.phys).max), (1, 1));
+        let mut window = Window::default();
+        assert_eq!(window.around(9, 1), ToRead { start: 9, pages: 1, mark: None, order: Order::ZERO });
+        let marked = window.marked(3, Some(4), Ask::of_fault(limits), true);
+        assert_eq!(marked.map(|next| next.pages), Some(1));
+    }
+
+    #[test]
+    fn places_within_a_call_are_no_call_of_their_own() {
+        let mut window = Window::default();
+        window.begin(100, 8);
+        window.call = window.call.map(|call| Call { at: 104, ..call });
+        window.begin(104, 4);
+        assert_eq!(window.reader, None, "the call goes on");
+        window.begin(104, 2);
+        assert_eq!(window.reader, Some(104), "another one begins where that has come to");
     }
 }

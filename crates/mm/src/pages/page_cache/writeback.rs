@@ -67,6 +67,12 @@ impl Orphans {
         lost
     }
 
+    /// Whether something of a file is being written that it has lost.
+    pub(super) fn are_written(&self, file: FileId, phys: &PhysMem) -> bool {
+        let mut lost = self.0.range((file, 0)..=(file, u64::MAX)).flat_map(|(_, heads)| heads);
+        lost.any(|&head| phys.frames.word(head).has(PageFlag::Writeback))
+    }
+
     /// Every one of them, with its place.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Idx)> {
         self.0.iter().flat_map(|(&(_, index), heads)| heads.iter().map(move |&head| (index, head)))
@@ -131,10 +137,7 @@ impl PageCache {
         loop {
             let (index, idx) = file.tree.next_dirty(from)?;
             let folio = phys.folio(index, idx);
-            let is_written = phys.frames.word(folio.head).has(PageFlag::Writeback)
-                || !self.orphans.is_empty()
-                    && folio.places().any(|(at, _)| self.orphans.find(id, at, PageFlag::Writeback, phys).is_some());
-            if !is_written {
+            if !self.waits_for_write(id, &folio, phys) {
                 return Some((index, folio));
             }
             from = folio.end();
@@ -164,10 +167,17 @@ impl PageCache {
         folio.map_or(index..index + 1, |folio| folio.index..folio.end())
     }
 
-    /// Whether pages of a file, or its inode, are being written.
+    /// Whether a folio is being written, or one that the file has lost is where the folio lies.
+    pub(crate) fn waits_for_write(&self, id: FileId, folio: &Folio, phys: &PhysMem) -> bool {
+        let is_lost = |(at, _)| self.orphans.find(id, at, PageFlag::Writeback, phys).is_some();
+        phys.frames.word(folio.head).has(PageFlag::Writeback) || !self.orphans.is_empty() && folio.places().any(is_lost)
+    }
+
+    /// Whether pages of a file, those that it has lost included, or its inode, are being written.
     #[must_use]
-    pub fn is_being_written(&self, id: FileId) -> bool {
-        self.file(id).is_ok_and(|file| file.nr_writeback > 0 || file.inode_writes > 0)
+    pub fn is_being_written(&self, id: FileId, phys: &PhysMem) -> bool {
+        let own = self.file(id).is_ok_and(|file| file.nr_writeback > 0 || file.inode_writes > 0);
+        own || self.orphans.are_written(id, phys)
     }
 }
 

@@ -146,6 +146,8 @@ impl UsedPages {
             Owner::File { file, index } => {
                 let on_disk = self.cache.files.is_on_disk(file);
                 *if on_disk { &mut rss.file_pages } else { &mut rss.shmem_pages } += 1;
+                let within = self.cache.files.size(file).is_some_and(|size| index < size.get());
+                require(!on_disk || within, "a mapped page of a file on disk lies within it", || format!("{at:?}"))?;
                 let word = phys.page_word(idx);
                 let noticed = !on_disk || !writable || word.has(PageFlag::Dirty);
                 require(noticed, "a page of a file on disk that may be written is dirty", || format!("{at:?}"))?;

@@ -8,7 +8,7 @@ use super::pte::PteFlag;
 use super::resolve::Seen;
 use super::{Mapping, Owner, Prot, SpaceId, Vma};
 use crate::addr::{VirtAddr, Vpn, VpnRange};
-use crate::page_cache::{FileId, Folio, PageCache};
+use crate::page_cache::FileId;
 use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
@@ -94,7 +94,9 @@ impl UsedPages {
         (access, writable): (Access, bool),
         phys: &mut PhysMem,
     ) {
-        for near in around.intersect(vma.range).iter().filter(|&near| near != vpn) {
+        let size = self.cache.files.size(file).map_or(0, Pages::get);
+        let is_other = |near: &Vpn| *near != vpn && vma.index(*near) < size;
+        for near in around.intersect(vma.range).iter().filter(is_other) {
             let page = self.cache.file(file).ok().and_then(|file| file.page(vma.index(near)));
             let fits = |&idx: &Idx| {
                 let word = phys.page_word(idx);
@@ -102,7 +104,9 @@ impl UsedPages {
                 self.spaces.living(id).table.get(near).is_none() && !waits
             };
             let Some(idx) = page.filter(fits) else { continue };
-            let entry = access.mark(self.map_file_page(id, idx, vma.locked, phys)).with(PteFlag::Write, writable);
+            // A folio is locked as a whole, if at all, when the page of the fault is mapped.
+            let locked = vma.locked && !phys.frames.word(idx).is_compound();
+            let entry = access.mark(self.map_file_page(id, idx, locked, phys)).with(PteFlag::Write, writable);
             self.spaces.living(id).table.table_mut(near).expect("it is the slot of the fault").set(near, entry);
             phys.work.ptes_set += 1;
         }
@@ -116,36 +120,19 @@ impl UsedPages {
             return true;
         }
         let folio = phys.folio(index, idx);
-        if phys.frames.word(folio.head).has(PageFlag::Dirty) {
-            self.mark_folio(
-                file,
-                &folio,
-                |cache, index, idx, phys| cache.mark_page_dirty(file, index, idx, phys),
-                phys,
-            );
-            return true;
+        let is_dirty = phys.frames.word(folio.head).has(PageFlag::Dirty);
+        if !is_dirty && now.is_none() {
+            return false;
         }
-        if let Some(now) = now {
-            self.mark_folio(
-                file,
-                &folio,
-                |cache, index, idx, phys| cache.set_page_dirty(file, index, idx, now, phys),
-                phys,
-            );
-        }
-        now.is_some()
-    }
-
-    /// Has all of a folio written that is within its file: whoever maps one page to write to it maps them all.
-    fn mark_folio(
-        &mut self,
-        file: FileId,
-        folio: &Folio,
-        mark: impl Fn(&mut PageCache, u64, Idx, &mut PhysMem),
-        phys: &mut PhysMem,
-    ) {
+        // Whoever maps one page to write to it has all of the folio written that is within the file.
         let size = self.cache.files.size(file).map_or(0, Pages::get);
-        folio.places().filter(|&(index, _)| index < size).for_each(|(at, idx)| mark(&mut self.cache, at, idx, phys));
+        for (index, idx) in folio.places().filter(|&(index, _)| index < size) {
+            match now.filter(|_| !is_dirty) {
+                Some(now) => self.cache.set_page_dirty(file, index, idx, now, phys),
+                None => self.cache.mark_page_dirty(file, index, idx, phys),
+            }
+        }
+        true
     }
 
     /// The page that its file shows at the place of a fault.

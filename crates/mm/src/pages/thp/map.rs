@@ -12,7 +12,7 @@ use crate::page_flags::PageFlag;
 use crate::pages::UsedPages;
 use crate::pages::lru::uses::Uses;
 use crate::phys::PhysMem;
-use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, Rmap, Rss, SpaceId, Spaces, Vpn, VpnRange, Zap};
+use crate::space::{Huge, Mapping, Owner, Prot, PteFlag, Rmap, Rss, SpaceId, Spaces, Vma, Vpn, VpnRange, Zap};
 use crate::thp::HugeMemory;
 
 /// Pages that a huge mapping of anonymous memory adds to a space.
@@ -196,28 +196,30 @@ impl UsedPages {
     /// Counts the mappings of memory by which a huge page or folio was accessed, each once however many of its pages it shows, and
     /// forgets the accesses.
     pub(crate) fn take_huge_uses(&mut self, head: Idx, phys: &PhysMem) -> Uses {
-        let mut by: Vec<(Mapping, bool)> = Vec::new();
+        let mut by: Vec<ShownBy> = Vec::new();
         let Self { spaces, huge: pages, .. } = self;
         for &at in &pages.page(head).pmds {
             let huge = spaces.living(at.space).table.huge_mut(at.vpn).expect("the page has this mapping");
-            if huge.pte.has(PteFlag::Young) {
-                huge.pte = huge.pte.with(PteFlag::Young, false);
-                note_use(spaces, at, &mut by);
-            }
+            let young = huge.pte.has(PteFlag::Young);
+            huge.pte = huge.pte.with(PteFlag::Young, false);
+            note_shown(spaces, at, young, &mut by);
         }
         if self.huge.page(head).ptes > 0 {
             for idx in phys.parts(head) {
                 for &at in self.mappings_of(idx, phys).iter() {
                     let Some(table) = self.spaces.living(at.space).table.table_mut(at.vpn) else { continue };
                     let pte = table.get(at.vpn);
-                    if pte.has(PteFlag::Young) {
-                        table.set(at.vpn, pte.with(PteFlag::Young, false));
-                        note_use(&self.spaces, at, &mut by);
-                    }
+                    table.set(at.vpn, pte.with(PteFlag::Young, false));
+                    note_shown(&self.spaces, at, pte.has(PteFlag::Young), &mut by);
                 }
             }
         }
-        Uses { young: by.len() as u32, executable: by.iter().any(|&(_, executable)| executable) }
+        let used = || by.iter().filter(|shown| shown.young);
+        Uses {
+            young: used().count() as u32,
+            executable: used().any(|shown| shown.vma.prot.has(Prot::EXEC)),
+            locked_in_part: by.iter().any(|shown| shown.vma.locked),
+        }
     }
 
     /// Gives a child the huge mapping of a slot, in the place of the empty table that it was given for this.
@@ -298,12 +300,21 @@ impl UsedPages {
     }
 }
 
-/// Notes the mapping of memory that an entry which was used lies in, by its space and start, and whether programs can be run there.
-fn note_use(spaces: &Spaces, at: Mapping, by: &mut Vec<(Mapping, bool)>) {
-    let Some(vma) = spaces.get(at.space).ok().and_then(|space| space.vmas.find(at.vpn)) else { return };
-    let start = Mapping { vpn: vma.range.start, ..at };
-    if !by.iter().any(|&(known, _)| known == start) {
-        by.push((start, vma.prot.has(Prot::EXEC)));
+/// A mapping of memory that shows a page, or part of it.
+struct ShownBy {
+    space: SpaceId,
+    vma: Vma,
+    /// The page was accessed by it.
+    young: bool,
+}
+
+/// Notes the mapping of memory that an entry lies in.
+fn note_shown(spaces: &Spaces, at: Mapping, young: bool, by: &mut Vec<ShownBy>) {
+    let has = |shown: &&mut ShownBy| shown.space == at.space && shown.vma.range.contains(at.vpn);
+    if let Some(known) = by.iter_mut().find(has) {
+        known.young |= young;
+    } else if let Some(&vma) = spaces.get(at.space).ok().and_then(|space| space.vmas.find(at.vpn)) {
+        by.push(ShownBy { space: at.space, vma, young });
     }
 }
 

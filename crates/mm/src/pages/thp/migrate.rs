@@ -19,7 +19,7 @@ impl UsedPages {
     /// block `target`, on behalf of `cpu`. One step: nobody ever meets a half-moved page.
     ///
     /// # Errors
-    /// `EBUSY` where it is pinned, being read or written, or its filesystem has no handler for that; the source is isolated as before then, and the target the caller's.
+    /// `EBUSY` where it is pinned, being read or written, or its filesystem cannot move it; the source is isolated as before then, and the target the caller's.
     pub(crate) fn migrate_huge(
         &mut self,
         source: Idx,
@@ -29,7 +29,11 @@ impl UsedPages {
     ) -> Result<(), Errno> {
         let (word, owner) = (phys.frames.word(source), self.rmap.owner(source));
         let stays = match owner {
-            Owner::File { file, .. } => self.cache.files.migrate_handler(file) != MigrateHandler::Present,
+            Owner::File { file, .. } => match self.cache.files.migrate_handler(file) {
+                MigrateHandler::Present => false,
+                MigrateHandler::Absent => word.has(PageFlag::Dirty),
+                MigrateHandler::AbsentPrivate => true,
+            },
             _ => false,
         };
         let busy = word.has(Flag::Pinned) || word.has(PageFlag::Writeback) || word.has(PageFlag::Locked);

@@ -199,10 +199,11 @@ impl UsedPages {
     }
 
     /// Whether nobody but its mappings, the swap cache, and reclaim if it has isolated the page, refers to it, and it is not
-    /// being written. The kernel compares
+    /// being read or written. The kernel compares
     /// `total_mapcount` with `page_count` less the caller's own reference; what the two differ by are these.
     fn can_split(word: Word, isolated_by_caller: bool) -> bool {
-        !word.has(Flag::Pinned) && !word.has(PageFlag::Writeback) && word.has(Flag::Isolated) == isolated_by_caller
+        let busy = word.has(Flag::Pinned) || word.has(PageFlag::Writeback) || word.has(PageFlag::Locked);
+        !busy && word.has(Flag::Isolated) == isolated_by_caller
     }
 }
 

@@ -102,8 +102,7 @@ impl UsedPages {
     fn split_unless_held(&mut self, head: Idx, isolated: bool, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
         let (word, is_folio) = (phys.frames.word(head), self.is_large_folio(head, phys));
         // Buffers of a dirty page cannot be given up.
-        let busy = is_folio && (word.has(PageFlag::Locked) || word.has(PageFlag::Dirty));
-        if !Self::can_split(word, isolated) || busy {
+        if !Self::can_split(word, isolated) || is_folio && word.has(PageFlag::Dirty) {
             self.huge.count_split(head, false, phys);
             return Err(Errno::Ebusy);
         }

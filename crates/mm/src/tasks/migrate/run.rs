@@ -216,6 +216,7 @@ impl<E: Stall, S: Sources, G: Targets> Run<'_, E, S, G> {
         let outcome = match target {
             Some(target) if is_single => pages.migrate_page(source, target, attempt, phys),
             Some(target) => pages.migrate_folio(source, target, attempt, phys),
+            None if !is_single && let Some(busy) = phys.busy(phys.frames.word(source), attempt) => busy,
             None if !is_single && pages.split_isolated(source, attempt.cpu, phys).is_ok() => Outcome::Split,
             None => {
                 phys.counters.migrate_failures.count(MigrateFailure::NoTarget);

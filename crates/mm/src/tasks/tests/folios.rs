@@ -1,5 +1,6 @@
 //! Large folios of files, as tasks make them: sizes and places against those that a live 6.18 wrote and read on ext4.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use order9_frames::{AllocFlags, Mark};
@@ -11,7 +12,7 @@ use crate::page_cache::DropPagecache;
 use crate::page_flags::PageFlag;
 use crate::policy::Policy;
 use crate::space::{Access, PageView};
-use crate::tasks::{handle_fault, read_page, sync_file, write_pages};
+use crate::tasks::{Stopped, handle_fault, read_page, sync_file, write_pages};
 use crate::{Gfp, Mm, Request};
 
 fn world() -> World {
@@ -199,4 +200,54 @@ fn a_fault_maps_all_of_a_folio_that_its_mapping_shows() {
         assert_eq!(shown(&world), if access == Access::Read { 80 } else { 96 });
         folios(&world);
     }
+}
+
+#[test]
+fn nothing_is_mapped_beyond_the_end_of_a_file() {
+    for access in [Access::Read, Access::Write] {
+        let world = world();
+        write(&world, 0, 64);
+        // The folio is dirty, so it stays, with places beyond the end.
+        world.step(|mm| mm.truncate(world.file, Pages::new(5), 0)).expect("it is open");
+        run(handle_fault(&world, world.addr(0), access, None)).expect("the file has the page");
+        let is_shown = |&page: &u64| world.step(|mm| mm.page_at(world.space, world.addr(page))) != PageView::None;
+        let shown: Vec<u64> = (0..64).filter(is_shown).collect();
+        assert!(shown.contains(&0) && shown.iter().all(|&page| page < 5), "{access:?}: {shown:?}");
+        assert!(access == Access::Read || shown.len() == 5, "a write maps all of the folio that is there: {shown:?}");
+        let beyond = run(handle_fault(&world, world.addr(9), access, None));
+        assert_eq!(beyond, Err(Stopped::Bus(world.addr(9))));
+        folios(&world);
+    }
+}
+
+#[test]
+fn folios_that_are_locked_in_part_stay_and_whole_ones_come_apart_evictable() {
+    let world = world();
+    write(&world, 0, 64);
+    write(&world, 64, 32);
+    run(sync_file(&world, &world, world.file));
+    world.step(|mm| mm.mlock(world.space, world.addr(0), Pages::new(4).bytes())).expect("it is mapped");
+    run(handle_fault(&world, world.addr(0), Access::Read, None)).expect("the file has the page");
+    world.step(|mm| {
+        let folio = mm.pages.cache.folio_at(world.file, 0, &mm.phys).expect("it was written");
+        assert!(mm.pages.take_uses(folio.head, &mut mm.phys).locked_in_part);
+        mm.pages.split_huge_page(mm.phys.frames.pfn(folio.head), 0, &mut mm.phys).expect("it is clean");
+    });
+    assert_eq!(folios(&world)[..64], (0..64).map(|index| (index, 0)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_ends_in_steps_without_a_cut_through_its_folios() {
+    let world = world();
+    (0..8).for_each(|call| write(&world, 512 * call, 512));
+    write(&world, 4096, 512);
+    run(sync_file(&world, &world, world.file));
+    let splits = |mm: &mut Mm| mm.counters().thp_split_page;
+    let before = world.step(splits);
+    while world.step(|mm| mm.truncate_step(world.file, 5, 0)) {
+        folios(&world);
+    }
+    assert_eq!((world.step(splits), folios(&world)), (before, vec![(0, 9)]));
+    world.step(|mm| mm.truncate(world.file, Pages::new(5), 0)).expect("it is open");
+    assert_eq!(folios(&world), (0..5).map(|index| (index, 0)).collect::<Vec<_>>());
 }

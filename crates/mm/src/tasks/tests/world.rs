@@ -180,7 +180,7 @@ impl Disks for World {
 
     async fn wait_for_room(&self) {}
 
-    fn has_room_for(&self, _: FileId, _: u64, _: Pages) -> bool {
+    fn has_room_for(&self, _: FileId, _: Range<u64>, _: Pages) -> bool {
         !self.full.get()
     }
 }

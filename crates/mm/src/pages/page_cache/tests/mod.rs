@@ -198,6 +198,11 @@ fn pages_lost_on_the_way_to_or_from_disk_are_freed_at_its_end() {
     // Its place can be used again meanwhile, but for another transfer of the same kind.
     write_page(&mut mm, file, 1, 2);
     assert_eq!(mm.pages.start_writeback(file, Pages::new(1), &mut mm.phys), None);
+    assert!(mm.pages.start_inode_write(file, &mm.phys));
+    mm.inode_written(file);
+    assert_eq!(mm.pages.start_writeback(file, Pages::new(1), &mut mm.phys), None);
+    assert!(mm.pages.cache.is_being_written(file, &mm.phys), "who syncs the file waits for what it has lost");
+    mm.check().expect("every law holds");
     mm.truncate(file, Pages::new(9), 0).expect("it is open");
     let again = page(&mut mm);
     assert_eq!(mm.add_to_page_cache(file, 0, again, 0), Ok(Added::Present));
