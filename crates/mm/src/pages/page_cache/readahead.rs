@@ -139,7 +139,7 @@ struct Call {
     /// Place that it has come to.
     at: u64,
     end: u64,
-    /// Something of it was read.
+    /// Whether something of it was read.
     has_read: bool,
 }
 
