@@ -1,7 +1,5 @@
 //! Pages leave the page cache: taken by reclaim, invalidated with their inode or on request, or lost with part of their file.
 
-use alloc::vec::Vec;
-
 use order9_frames::{Idx, Word};
 use order9_units::Pages;
 
@@ -62,12 +60,16 @@ impl UsedPages {
     pub(crate) fn reclaim_from_file(&mut self, id: FileId, index: u64, shadow: Option<Shadow>, phys: &mut PhysMem) {
         let head = self.take_from_file(id, index, shadow, phys);
         let end = index + phys.frames.word(head).frames();
-        let frames = phys.frames.table().len();
-        let chunks = (index..end).step_by(CHUNK as usize);
-        let trimmed: Vec<FileId> =
-            chunks.filter_map(|index| self.cache.files.limit_shadows(id, index, frames)).collect();
-        self.settle_file(id, phys);
-        trimmed.into_iter().filter(|&other| other != id).for_each(|other| self.settle_file(other, phys));
+        for index in (index..end).step_by(CHUNK as usize) {
+            let trimmed = self.cache.files.limit_shadows(id, index, phys.frames.table().len());
+            // Once, with the last of them.
+            if end - index <= CHUNK {
+                self.settle_file(id, phys);
+            }
+            if let Some(other) = trimmed.filter(|&other| other != id) {
+                self.settle_file(other, phys);
+            }
+        }
     }
 
     /// Drops the pages of `[index, end)` that can be dropped: clean, unmapped, and in nobody's hands
