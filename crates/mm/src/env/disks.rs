@@ -30,7 +30,7 @@ pub trait Disks {
     /// Lets the time pass that `work` takes the task that does it.
     fn work_on_files(&self, work: FileWork) -> impl Future<Output = ()>;
 
-    /// Distance that the disk with the files is read ahead.
+    /// Limits of what is read ahead from the disk with the files.
     fn read_limits(&self) -> ReadLimits;
 
     /// Begins to read `pages` of a file from `index` on, which the engine has added to the page cache for that. Whatever is a

@@ -297,6 +297,7 @@ impl UsedPages {
         }
         Added::New(shadow)
     }
+
     /// Puts a folio into its places of a file, where there are no pages; the last shadow that was there. Its first frame gets its owner
     /// from whoever puts it on a list.
     pub(crate) fn insert_folio(&mut self, id: FileId, folio: &Folio, phys: &PhysMem) -> Option<Shadow> {
