@@ -4,15 +4,17 @@
 //! rows come twice: alone, and beside a process of this bench's own that streams over 64 MiB, since most of these nanoseconds are cache
 //! lines. Run with `cargo bench -p order9-frames`; `-- --alone` leaves the neighbour out.
 
+mod stopwatch;
+
 use std::env;
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use buddy_system_allocator::FrameAllocator;
 use order9_frames::policy::{FallbackSearch, FramesPolicy, PcpHigh, PcpLists};
 use order9_frames::{Frames, FramesBuilder, Gfp, Layout, Request, Sizes, Tables, ZoneSpec};
 use order9_units::{Bytes, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
+use stopwatch::Stopwatch;
 
 /// Memory of all allocators; a multiple of the largest block.
 const MEMORY: Bytes = Bytes::from_gib(4);
@@ -147,7 +149,7 @@ fn everything() -> [[f64; 2]; 5] {
 fn through(frames: &mut Frames, give_back: GiveBack) -> (f64, f64) {
     let request = Request::new(Order::ZERO, Gfp::GFP_HIGHUSER_MOVABLE);
     let mut held: Vec<Pfn> = Vec::with_capacity(Pages::from_bytes_floor(MEMORY).get() as usize);
-    let start = Instant::now();
+    let start = Stopwatch::start();
     while let Ok(pfn) = frames.alloc(&request) {
         held.push(pfn);
     }
@@ -164,7 +166,7 @@ fn through(frames: &mut Frames, give_back: GiveBack) -> (f64, f64) {
 
 fn peer_through(frames: &mut FrameAllocator<24>, random: bool) -> (f64, f64) {
     let mut held: Vec<usize> = Vec::with_capacity(Pages::from_bytes_floor(MEMORY).get() as usize);
-    let start = Instant::now();
+    let start = Stopwatch::start();
     while let Some(frame) = frames.alloc(1) {
         held.push(frame);
     }
@@ -178,7 +180,7 @@ fn peer_through(frames: &mut FrameAllocator<24>, random: bool) -> (f64, f64) {
 
 /// Nanoseconds of each of so many operations.
 fn time(operations: usize, work: impl FnOnce()) -> f64 {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     work();
     start.elapsed().as_nanos() as f64 / operations as f64
 }

@@ -132,7 +132,13 @@ impl<W: Watch, S: Storage> Frames<W, S> {
     #[cold]
     pub fn reflag(&mut self, idx: Idx, flag: impl Bits, on: bool) {
         let before = self.table.word(idx);
-        let after = before.with(flag, on);
+        self.reword(idx, before, before.with(flag, on));
+    }
+
+    /// Gives the live allocation at `idx`, whose word is `before`, one with other flags, moving its frames to the class they then
+    /// belong to.
+    #[inline(always)]
+    pub fn reword(&mut self, idx: Idx, before: Word, after: Word) {
         let order = before.order();
         self.count_out(idx, order, Class::of_used(before));
         self.count_in(idx, order, Class::of_used(after));

@@ -61,6 +61,6 @@ impl Pageblock {
     /// Whether moving pages alone can make this a free huge page.
     #[must_use]
     pub const fn is_evacuable(&self) -> bool {
-        self.immovable == 0 && self.pinned == 0 && self.absent == 0
+        (self.immovable | self.pinned | self.absent) == 0
     }
 }

@@ -3,11 +3,14 @@
 //!
 //! `cargo bench -p order9-machine --bench programs`. Prints ns of host time per page, medians of several rounds.
 
+#[path = "../../frames/benches/stopwatch/mod.rs"]
+mod stopwatch;
+
 use std::future::Future;
 use std::hint::black_box;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_machine::{Machine, Options, Outcome, Thread};
@@ -16,6 +19,7 @@ use order9_mm::thp::HugeEnabled;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, PAGE_SIZE, Pages, Pfn, PfnRange, ZoneKind};
 use order9_workloads::{Access, AddressSpace, Advice, ChildKind, Mapping, Measuring, Processes, Stop};
+use stopwatch::Stopwatch;
 
 const ROUNDS: usize = 5;
 /// Host time that the last program spent touching its memory.
@@ -25,7 +29,7 @@ const LARGE: Bytes = Bytes::from_gib(64);
 
 fn main() {
     let pages = |bytes: Bytes| (bytes.get() / PAGE_SIZE.get()) as f64;
-    println!("host time, ns per base page; medians of {ROUNDS} rounds");
+    println!("host time on a processor, ns per base page; medians of {ROUNDS} rounds");
     let small = pages(SMALL);
     let hot = median(|| {
         time(SMALL, 1, |sys| async move { refault(sys, Bytes::new(2 << 20), 512).await });
@@ -53,7 +57,7 @@ fn main() {
             on / off
         );
     }
-    let start = Instant::now();
+    let start = Stopwatch::start();
     time(LARGE, 1, |sys| async move { touch(sys, LARGE, 1).await });
     println!("64 GiB: machine made, filled, freed: {:.2} s (budget 5)", start.elapsed().as_secs_f64());
 }
@@ -64,7 +68,7 @@ where
     F: Future<Output = Result<(), Stop>> + 'static,
 {
     let machine = machine(Bytes::new(memory.get() / 8 * 9), cpus);
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let results = black_box(machine.run_program("program", program, |_| ()));
     let elapsed = start.elapsed();
     assert_eq!(results.outcome, Outcome::Completed);
@@ -73,7 +77,7 @@ where
 
 async fn touch(sys: Thread, size: Bytes, passes: usize) -> Result<(), Stop> {
     let area = sys.mmap(Mapping::anon(size)).await?;
-    let start = Instant::now();
+    let start = Stopwatch::start();
     for _ in 0..passes {
         sys.touch(area, Access::Write).await?;
     }
@@ -85,7 +89,7 @@ async fn refault(sys: Thread, size: Bytes, times: usize) -> Result<(), Stop> {
     let area = sys.mmap(Mapping::anon(size)).await?;
     let mut touched = Duration::ZERO;
     for _ in 0..times {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         sys.touch(area, Access::Write).await?;
         touched += start.elapsed();
         sys.madvise(area, Advice::DontNeed).await?;
@@ -153,7 +157,7 @@ fn time_balanced(on: bool, program: Program) -> f64 {
     let mut prices = Prices::default();
     PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(100_500));
     let machine = Machine::new(mm, cpus, prices, &Options::new(1)).expect("there are CPUs");
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let threads = move |sys: Thread| async move {
         let mut children = Vec::new();
         for _ in 0..4 {

@@ -4,6 +4,7 @@
 //! --bench compact`.
 
 mod machine;
+#[path = "../../frames/benches/stopwatch/mod.rs"]
 mod stopwatch;
 
 use order9_mm::env::{Alone, run};

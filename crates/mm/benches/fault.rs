@@ -3,6 +3,7 @@
 //! Figures are medians of rounds in which both take turns, in time on the processor where the host tells it, so that a busy
 //! machine disturbs them little and both alike. Run with `cargo bench -p order9-mm --bench fault`.
 
+#[path = "../../frames/benches/stopwatch/mod.rs"]
 mod stopwatch;
 
 use std::hint::black_box;

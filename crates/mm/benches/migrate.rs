@@ -4,6 +4,7 @@
 //! --bench migrate`.
 
 mod machine;
+#[path = "../../frames/benches/stopwatch/mod.rs"]
 mod stopwatch;
 
 use std::time::Duration;

@@ -3,6 +3,7 @@
 //! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
 //! --bench reclaim`.
 
+#[path = "../../frames/benches/stopwatch/mod.rs"]
 mod stopwatch;
 
 use std::time::Duration;

@@ -52,6 +52,9 @@ pub struct ZoneFragmentation {
     pub index: i64,
 }
 
+/// Pageblocks whose sums fit 32 bits.
+const TOGETHER: usize = 1 << 16;
+
 /// Pageblocks of one zone.
 #[derive(Clone, Copy, Default)]
 struct Tally {
@@ -68,16 +71,27 @@ struct Tally {
 }
 
 impl Tally {
-    /// Without a branch: a large machine has half a million pageblocks, each unlike the one before.
-    fn count(&mut self, block: &Pageblock) {
-        let (is_whole, is_free) = (block.absent == 0, u64::from(block.free) == PAGEBLOCK_PAGES.get());
-        let is_polluted = (block.migratetype == Migratetype::Movable) & (block.immovable > 0) & is_whole;
-        self.whole += u64::from(is_whole);
-        self.free += u64::from(is_free);
-        self.evacuable += u64::from(block.is_evacuable() & !is_free);
-        self.room += u64::from(block.free) * u64::from(!is_free);
-        self.polluted += u64::from(is_polluted);
-        self.polluting += u64::from(block.immovable) * u64::from(is_polluted);
+    /// Without a branch, and in narrow sums: a large machine has half a million pageblocks, each unlike the one before.
+    fn count(&mut self, blocks: &[Pageblock]) {
+        for together in blocks.chunks(TOGETHER) {
+            let [mut whole, mut free, mut evacuable, mut room, mut polluted, mut polluting] = [0_u32; 6];
+            for block in together {
+                let (is_whole, is_free) = (block.absent == 0, block.free == PAGEBLOCK_PAGES.get() as u16);
+                let is_polluted = (block.migratetype == Migratetype::Movable) & (block.immovable > 0) & is_whole;
+                whole += u32::from(is_whole);
+                free += u32::from(is_free);
+                evacuable += u32::from(block.is_evacuable() & !is_free);
+                room += if is_free { 0 } else { u32::from(block.free) };
+                polluted += u32::from(is_polluted);
+                polluting += if is_polluted { u32::from(block.immovable) } else { 0 };
+            }
+            self.whole += u64::from(whole);
+            self.free += u64::from(free);
+            self.evacuable += u64::from(evacuable);
+            self.room += u64::from(room);
+            self.polluted += u64::from(polluted);
+            self.polluting += u64::from(polluting);
+        }
     }
 
     /// Emptying a block fills up as many pages elsewhere as it holds, and takes its own free pages out of the room: a whole
@@ -99,7 +113,7 @@ impl UsedPages {
         };
         for blocks in phys.frames.blocks().chunk_by(|one, next| one.zone == next.zone) {
             let Some(tally) = tallies.get_mut(blocks[0].zone.index()) else { continue };
-            blocks.iter().for_each(|block| tally.count(block));
+            tally.count(blocks);
         }
         for tally in &tallies {
             outlook.polluted_blocks += tally.polluted;

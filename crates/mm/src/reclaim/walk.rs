@@ -26,7 +26,20 @@ impl Walk {
 
 impl UsedPages {
     /// The oldest page of the list that helps; the caller takes it off or moves it away.
+    #[inline]
     pub(super) fn oldest(&mut self, walk: &mut Walk, phys: &mut PhysMem) -> Option<Idx> {
+        if walk.highest == ZoneKind::Movable {
+            // All zones help, so that no page is passed over.
+            let idx = phys.frames.table().last(walk.sentinel)?;
+            self.lru.lock.count_scanned(1);
+            return Some(idx);
+        }
+        self.oldest_below(walk, phys)
+    }
+
+    /// The oldest page of the list whose zone helps.
+    #[inline(never)]
+    fn oldest_below(&mut self, walk: &mut Walk, phys: &mut PhysMem) -> Option<Idx> {
         loop {
             let idx = phys.frames.table().last(walk.sentinel)?;
             if walk.first_skipped == Some(idx) {

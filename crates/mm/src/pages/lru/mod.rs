@@ -166,10 +166,13 @@ impl LruState {
         let word = phys.frames.word(idx);
         let moves = word.has(PageFlag::Lru) && !word.has(PageFlag::Unevictable) && !word.has(PageFlag::Dirty);
         if moves {
-            self.move_lru(idx, word.lru_type().inactive(), phys);
-            let list = self.lru_around(idx, phys).list(word.lru_type().inactive());
-            phys.frames.table_mut().unlink(idx);
-            phys.frames.table_mut().push_tail(list, idx);
+            let list = word.lru_type().inactive();
+            self.unlink_lru(idx, word, phys);
+            let lru = self.lru_around(idx, phys);
+            lru.sizes[list.index()] += word.frames();
+            let sentinel = lru.list(list);
+            phys.frames.table_mut().push_tail(sentinel, idx);
+            phys.frames.set(idx, word.with_list(list));
             self.batch_lru(idx, phys);
             phys.counters.pgrotated += word.frames();
         }
@@ -200,28 +203,28 @@ impl LruState {
         let word = phys.frames.word(idx);
         if word.has(PageFlag::Lru) {
             self.unlink_lru(idx, word, phys);
-            phys.frames.set(idx, word.with(PageFlag::Lru, false));
             self.count_isolated(idx, word, u64::wrapping_add, phys);
         }
-        phys.frames.reflag(idx, Flag::Isolated, true);
+        phys.frames.reword(idx, word, word.with(PageFlag::Lru, false).with(Flag::Isolated, true));
     }
 
     /// Ends the isolation of an allocation: an LRU page goes to the head of the list its flags name.
     pub(crate) fn putback_lru(&mut self, idx: Idx, phys: &mut PhysMem) {
-        self.end_isolation(idx, phys);
-        let word = phys.frames.word(idx);
+        let word = self.end_isolation(idx, phys);
         if word.is_lru_page() {
             self.link_lru(idx, word, phys);
         }
     }
 
-    /// Ends the isolation of an allocation that goes on no list.
-    pub(crate) fn end_isolation(&mut self, idx: Idx, phys: &mut PhysMem) {
-        phys.frames.reflag(idx, Flag::Isolated, false);
-        let word = phys.frames.word(idx);
+    /// Ends the isolation of an allocation that goes on no list; its word then.
+    pub(crate) fn end_isolation(&mut self, idx: Idx, phys: &mut PhysMem) -> Word {
+        let isolated = phys.frames.word(idx);
+        let word = isolated.with(Flag::Isolated, false);
+        phys.frames.reword(idx, isolated, word);
         if word.is_lru_page() {
             self.count_isolated(idx, word, u64::wrapping_sub, phys);
         }
+        word
     }
 
     /// A page that was lazily freeable is in use again: isolated, it becomes an active one of the anonymous lists.

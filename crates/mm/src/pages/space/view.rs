@@ -105,11 +105,21 @@ impl UsedPages {
         self.mappings_of(idx, phys).iter().map(|mapping| (mapping.space, mapping.vpn.addr())).collect()
     }
 
+    #[inline]
     pub(crate) fn mappings_of(&self, idx: Idx, phys: &PhysMem) -> Mappings {
+        match self.rmap.owner(idx) {
+            Owner::Anon(mapping) if !phys.frames.word(idx).is_compound() => Mappings::One(mapping),
+            owner => self.other_mappings_of(idx, owner, phys),
+        }
+    }
+
+    /// Mappings of a page that may be part of a larger one, or have none or several.
+    #[inline(never)]
+    fn other_mappings_of(&self, idx: Idx, owner: Owner, phys: &PhysMem) -> Mappings {
         if self.rmap.huge_head(idx, phys).is_some() {
             return Mappings::Several(self.subpage_mappings(idx, phys));
         }
-        match self.rmap.owner(idx) {
+        match owner {
             Owner::Anon(mapping) => Mappings::One(mapping),
             Owner::Shared { first, .. } => Mappings::Several(self.rmap.chain(first).collect()),
             Owner::File { file, index }

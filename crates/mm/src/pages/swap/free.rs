@@ -125,6 +125,9 @@ impl FreeSlots {
 
     /// The next cluster that single slots are taken from.
     fn next_cluster(&mut self) -> Option<u32> {
+        if self.clusters.is_empty() {
+            return None;
+        }
         let [singles, others @ ..] = &mut self.partial;
         let (first, second) = match self.choice.used_first {
             true => (&mut singles.open, &mut self.empty),
