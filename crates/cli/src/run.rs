@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use order9_host::available_memory;
 use order9_html::runs::maps_file;
 use order9_lab::scenario::Named;
-use order9_lab::{Cell, Observer, Plan};
+use order9_lab::{Cell, Keeper, Observer, Plan};
 use order9_machine::Tick;
 use order9_record::{Begin, Existing, Experiment, ExtraFile, Inputs, Outcome, Partial, Run, Target, check_title};
 use order9_snapshot::maps::{self, MapSeries};
@@ -212,6 +212,16 @@ struct Watch<'a> {
     keeping: Option<Keeping>,
 }
 
+impl Keeper for Watch<'_> {
+    fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot) {
+        let Some(snapshots) = &self.snapshots else { return };
+        let name = format!("{}-seed-{}-{name}.o9snap", self.plan.policies[cell.policy].name, cell.seed);
+        let mut content = Vec::new();
+        format::write(snapshot, &mut content).expect("memory takes what the lab has made");
+        snapshots.lock().unwrap_or_else(PoisonError::into_inner).push((cell, ExtraFile { name, content }));
+    }
+}
+
 impl Observer for Watch<'_> {
     fn tick(&self, cell: Cell, tick: &Tick<'_>) {
         let policy = &self.plan.policies[cell.policy].name;
@@ -221,12 +231,8 @@ impl Observer for Watch<'_> {
         }
     }
 
-    fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot) {
-        let Some(snapshots) = &self.snapshots else { return };
-        let name = format!("{}-seed-{}-{name}.o9snap", self.plan.policies[cell.policy].name, cell.seed);
-        let mut content = Vec::new();
-        format::write(snapshot, &mut content).expect("memory takes what the lab has made");
-        snapshots.lock().unwrap_or_else(PoisonError::into_inner).push((cell, ExtraFile { name, content }));
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        self.snapshots.is_some().then_some(self)
     }
 
     fn maps(&self, cell: Cell, series: &MapSeries) {

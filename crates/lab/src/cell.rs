@@ -31,7 +31,7 @@ pub(crate) struct Ran {
     pub(crate) run: Run,
     /// Parameters of the workload.
     pub(crate) parameters: Parameters,
-    /// The snapshots that the workload asked for, with their names.
+    /// The snapshots that the workload asked for, with their names; none where nobody keeps them.
     pub(crate) snapshots: Vec<(String, Snapshot)>,
     /// Maps of memory over time; empty unless they were asked for.
     pub(crate) maps: MapSeries,
@@ -39,14 +39,16 @@ pub(crate) struct Ran {
 
 /// Runs one cell; `watch` sees the engine whenever counters are read.
 pub(crate) fn run_cell(making: &Making<'_>, cell: Cell, mut watch: impl FnMut(&Tick<'_>)) -> Result<Ran, PlanError> {
-    let Making { plan, start, program, stop } = making;
+    let Making { plan, start, program, keeps_snapshots, stop } = making;
     let Started { mut machine, boot_log, notes } = start.machine(plan, cell, stop.clone())?;
     let snapshots = Rc::new(RefCell::new(Vec::new()));
     let (kept, cpus) = (Rc::clone(&snapshots), start.cpus(&plan.machine));
     let mut maps = Maps::new(plan.maps_every, cpus.clone());
-    machine.keep_snapshots(move |name, engine, processes| {
-        kept.borrow_mut().push((name.to_owned(), export(engine, &cpus, processes)));
-    });
+    if *keeps_snapshots {
+        machine.keep_snapshots(move |name, engine, processes| {
+            kept.borrow_mut().push((name.to_owned(), export(engine, &cpus, processes)));
+        });
+    }
     let facts = machine.facts();
     let parameters = parameters(plan.workload, &plan.chosen, &facts)?;
     limits::check(plan.workload, plan.sample_every, &parameters, &facts)?;

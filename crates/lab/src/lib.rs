@@ -53,5 +53,5 @@ pub use plot::{
     worth,
 };
 pub use proc_files::{machine_files, node_files, process_files, setting_files};
-pub use run::{Finished, Nobody, Observer, Program, resume, run, run_first, run_own};
+pub use run::{Finished, Keeper, Nobody, Observer, Program, resume, run, run_first, run_own};
 pub use tables::{pooled_report, report};

@@ -23,8 +23,10 @@ pub trait Observer: Sync {
     /// The counters of a run are read.
     fn tick(&self, _cell: Cell, _tick: &Tick<'_>) {}
 
-    /// A run has ended that asked for a snapshot of this name.
-    fn snapshot(&self, _cell: Cell, _name: &str, _snapshot: &Snapshot) {}
+    /// Whoever keeps the snapshots that runs ask for. `None` is nobody, and then none is made.
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        None
+    }
 
     /// A run has ended that took maps of memory.
     fn maps(&self, _cell: Cell, _maps: &MapSeries) {}
@@ -36,6 +38,12 @@ pub trait Observer: Sync {
     fn stop(&self) -> Option<Arc<AtomicBool>> {
         None
     }
+}
+
+/// Keeps the snapshots of runs.
+pub trait Keeper {
+    /// A run has ended that asked for a snapshot of this name.
+    fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot);
 }
 
 /// A program from outside the workloads, for a plan whose workload is [`Workload::Own`](order9_workloads::Workload::Own).
@@ -110,7 +118,8 @@ fn make(
     let Finished { mut inputs, mut runs } = finished;
     if !cells.is_empty() {
         let start = Start::new(plan)?;
-        let making = Making { plan, start: &start, program, stop: observer.stop() };
+        let keeps_snapshots = observer.keeper().is_some();
+        let making = Making { plan, start: &start, program, keeps_snapshots, stop: observer.stop() };
         for done in making.run_cells(&cells, jobs, observer) {
             let (run, given) = done?;
             // All cells have the same machine, and so the same parameters.
@@ -128,7 +137,7 @@ fn make(
 /// The reason for which it could not start.
 pub fn run_first(plan: &Plan) -> Result<(Run, Inputs), PlanError> {
     let cell = plan.cells().next().expect("an experiment has a policy and a seed");
-    let making = Making { plan, start: &Start::new(plan)?, program: None, stop: None };
+    let making = Making { plan, start: &Start::new(plan)?, program: None, keeps_snapshots: false, stop: None };
     let Ran { run, parameters, .. } = run_cell(&making, cell, |_| ())?;
     Ok((run, inputs(plan, parameters.iter())))
 }
@@ -139,6 +148,8 @@ pub(crate) struct Making<'a> {
     pub(crate) start: &'a Start,
     /// Program of the runs; `None` is the workload of the plan.
     pub(crate) program: Option<&'a Arc<dyn Program>>,
+    /// Somebody wants the snapshots that runs ask for.
+    pub(crate) keeps_snapshots: bool,
     /// Raised where nobody wants further results.
     pub(crate) stop: Option<Arc<AtomicBool>>,
 }
@@ -186,7 +197,9 @@ impl Making<'_> {
     /// Tells the observer what came of a run.
     fn ended(&self, cell: Cell, ran: Ran, observer: &dyn Observer) -> (Run, Inputs) {
         let Ran { run, parameters, snapshots, maps } = ran;
-        snapshots.iter().for_each(|(name, snapshot)| observer.snapshot(cell, name, snapshot));
+        if let Some(keeper) = observer.keeper() {
+            snapshots.iter().for_each(|(name, snapshot)| keeper.snapshot(cell, name, snapshot));
+        }
         if !maps.is_empty() {
             observer.maps(cell, &maps);
         }

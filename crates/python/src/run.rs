@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use order9_host::available_memory;
 use order9_lab::machines::List;
 use order9_lab::scenario::{Named, Problem, Scenario, ScenarioError as WordError};
-use order9_lab::{Cell, Observer, Plan, Program, own_workload};
+use order9_lab::{Cell, Keeper, Observer, Plan, Program, own_workload};
 use order9_record::{Experiment, Inputs, Loaded, Manifest, Run};
 use order9_snapshot::Snapshot;
 use order9_snapshot::maps::MapSeries;
@@ -233,9 +233,15 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Keeper for Watch {
     fn snapshot(&self, cell: Cell, name: &str, snapshot: &Snapshot) {
         self.seen().snapshots.push((cell, name.to_owned(), snapshot.clone()));
+    }
+}
+
+impl Observer for Watch {
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        Some(self)
     }
 
     fn maps(&self, cell: Cell, maps: &MapSeries) {

@@ -10,24 +10,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use order9_lab::{Cell, Memory, Observer, Plan, PlanError, machines, run};
-use order9_machine::{Tick, TraceKinds};
+use order9_lab::{Memory, Nobody, Plan, PlanError, machines, run};
+use order9_machine::TraceKinds;
 use order9_procfs::command_line::CommandLine;
-use order9_record::{Digest, Experiment, Inputs, Run};
+use order9_record::{Digest, Experiment};
 use order9_snapshot::{Snapshot, format};
 use order9_units::{Bytes, Nanos};
 use order9_workloads::{Value, Workload};
-
-/// Sees nothing.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn tick(&self, _: Cell, _: &Tick<'_>) {}
-
-    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
-
-    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
-}
 
 fn on(plan: &Plan) -> Result<Experiment, PlanError> {
     run(plan, NonZeroUsize::MIN, &Nobody)

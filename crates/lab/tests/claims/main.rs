@@ -10,23 +10,10 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use order9_lab::reproduce::{Causes, Entry, Judged, Made, Size, Table, claims, judged};
-use order9_lab::{Cell, Observer, Plan, run};
-use order9_machine::Tick;
-use order9_record::{Experiment, Inputs, Run};
+use order9_lab::{Nobody, Plan, run};
+use order9_record::{Experiment, Run};
 use order9_report::claims::Outcome;
-use order9_snapshot::Snapshot;
 use order9_units::Bytes;
-
-/// Sees nothing.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn tick(&self, _: Cell, _: &Tick<'_>) {}
-
-    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
-
-    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
-}
 
 /// Verdicts on the claims of an experiment, and its runs.
 fn verdicts(entry: &Entry) -> (Vec<Judged>, Vec<Experiment>) {

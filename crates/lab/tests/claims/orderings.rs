@@ -6,11 +6,9 @@ use std::fs;
 use std::num::NonZeroUsize;
 
 use order9_lab::cases::{CaseCell, CaseTable};
-use order9_lab::run;
 use order9_lab::scenario::Named;
+use order9_lab::{Nobody, run};
 use order9_units::Bytes;
-
-use crate::Nobody;
 
 const POLICIES: [&str; 7] = [
     "thp-thisnode",

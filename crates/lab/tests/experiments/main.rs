@@ -8,11 +8,11 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 
 use order9_import::{Disk, import};
-use order9_lab::{Cell, MadeUp, Memory, Observer, Plan, PlanError, machines, pooled_report, run};
-use order9_machine::{Tick, TraceKinds};
+use order9_lab::{Cell, Keeper, MadeUp, Memory, Nobody, Observer, Plan, PlanError, machines, pooled_report, run};
+use order9_machine::TraceKinds;
 use order9_procfs::command_line::CommandLine;
 use order9_procfs::sysctl::SETTINGS;
-use order9_record::{Digest, Experiment, Inputs, Outcome, ProcFile, Run};
+use order9_record::{Digest, Experiment, Outcome, ProcFile, Run};
 use order9_report::compare::Style;
 use order9_report::compare::text::Fit;
 use order9_report::stats::Generation;
@@ -21,29 +21,20 @@ use order9_snapshot::{Snapshot, format};
 use order9_units::{Bytes, Nanos};
 use order9_workloads::{Value, Workload};
 
-/// Sees nothing.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn tick(&self, _: Cell, _: &Tick<'_>) {}
-
-    fn snapshot(&self, _: Cell, _: &str, _: &Snapshot) {}
-
-    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
-}
-
-/// Keeps snapshots.
+/// Snapshots that were kept.
 #[derive(Default)]
-struct Keeper(Mutex<Vec<(String, Snapshot)>>);
+struct Kept(Mutex<Vec<(String, Snapshot)>>);
 
-impl Observer for Keeper {
-    fn tick(&self, _: Cell, _: &Tick<'_>) {}
-
+impl Keeper for Kept {
     fn snapshot(&self, _: Cell, name: &str, snapshot: &Snapshot) {
         self.0.lock().expect("nobody panics").push((name.to_owned(), snapshot.clone()));
     }
+}
 
-    fn ended(&self, _: Cell, _: &Run, _: &Inputs) {}
+impl Observer for Kept {
+    fn keeper(&self) -> Option<&dyn Keeper> {
+        Some(self)
+    }
 }
 
 #[test]
@@ -51,7 +42,7 @@ fn a_run_starts_from_the_memory_that_another_one_kept() {
     let mut aged = plan(Workload::Uptime);
     aged.policies.truncate(1);
     aged.seeds.truncate(1);
-    let keeper = Keeper::default();
+    let keeper = Kept::default();
     let experiment = run(&aged, NonZeroUsize::MIN, &keeper).expect("it runs");
     let kept = keeper.0.into_inner().expect("nobody panics");
     let [(name, snapshot)] = kept.try_into().expect("one day, one snapshot");
@@ -77,7 +68,7 @@ fn pools_of_huge_pages_stay_pools_from_snapshot_to_snapshot() {
     plan.policies.truncate(1);
     // From the second one on some are used, by what the map does not show.
     for free in [8, 5, 5] {
-        let keeper = Keeper::default();
+        let keeper = Kept::default();
         run(&plan, NonZeroUsize::MIN, &keeper).expect("it runs");
         let kept = keeper.0.into_inner().expect("nobody panics");
         let (path, mut snapshot) = kept.into_iter().next().expect("fragmented memory is kept");
