@@ -17,6 +17,8 @@ pub(crate) const USES: &str = "uses";
 /// Memory of a half, in bytes.
 const HALF: usize = 64 << 20;
 const PAGE: usize = 4096;
+/// Size of a range that is watched: 256 of them for both halves.
+const RANGE: u64 = 512 << 10;
 /// A buffer that the allocator maps and unmaps each time.
 const BUFFER: usize = 1 << 20;
 /// Time between two passes over the half that is used.
@@ -101,8 +103,14 @@ fn leave_behind(pid: u32, halves: &str) -> Result<(), String> {
     }
 }
 
+/// Both halves, cut into more ranges than DAMON can have, a page between any two.
 fn watched(pid: u32, halves: &[Range<u64>; 2]) -> Watched {
-    let mut ranges = halves.to_vec();
+    let cut = |half: &Range<u64>| {
+        let end = half.end;
+        let starts = (half.start..end).step_by(RANGE as usize);
+        starts.map(move |start| start..end.min(start + RANGE - PAGE as u64)).collect::<Vec<_>>()
+    };
+    let mut ranges: Vec<Range<u64>> = halves.iter().flat_map(cut).collect();
     ranges.sort_by_key(|range| range.start);
     Watched { pid, ranges }
 }

@@ -4,6 +4,7 @@
 //! and joins those that do not, so that a few hundred suffice for any size. What its files mean:
 //! Documentation/admin-guide/mm/damon/usage.rst of Linux.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -33,7 +34,7 @@ pub const PROCESSES: usize = 8;
 pub struct Watched {
     /// The process.
     pub pid: u32,
-    /// Addresses, upward, of whole pages; those beyond the first hundred ranges are not watched.
+    /// Addresses, upward, of whole pages. Where there are more than a hundred ranges, the smallest gaps between them are watched as well.
     pub ranges: Vec<Range<u64>>,
 }
 
@@ -193,11 +194,25 @@ fn is_running(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
+/// At most so many ranges, of at least one, that cover the given ones: those with the smallest gaps between them become one.
+fn joined(ranges: &[Range<u64>], most: usize) -> Vec<Range<u64>> {
+    let gap = |nth: usize| ranges[nth].start.saturating_sub(ranges[nth - 1].end);
+    let mut gaps: Vec<usize> = (1..ranges.len()).collect();
+    // The largest gaps stay, of equals the first.
+    gaps.sort_by_key(|&nth| Reverse(gap(nth)));
+    gaps.truncate(most - 1);
+    gaps.sort_unstable();
+    let begins = [0].into_iter().chain(gaps.iter().copied());
+    let ends = gaps.iter().copied().chain([ranges.len()]);
+    let join = |(begin, end): (usize, usize)| Some(ranges.get(begin)?.start..ranges[..end].last()?.end);
+    begins.zip(ends).filter_map(join).collect()
+}
+
 /// Cuts ranges into equal pieces of whole huge pages, so many that DAMON can still split half of them.
 fn pieces(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     const HUGE: u64 = PAGEBLOCK_PAGES.bytes().get();
     let most = REGIONS / 2;
-    let ranges = &ranges[..ranges.len().min(most as usize)];
+    let ranges = joined(ranges, most as usize);
     let total: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
     // Each range ends in a piece that may be shorter.
     let size = total.div_ceil(most - ranges.len() as u64 + 1).next_multiple_of(HUGE).max(HUGE);
@@ -205,7 +220,7 @@ fn pieces(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let end = range.end;
         (range.start..end).step_by(size as usize).map(move |start| start..end.min(start.saturating_add(size)))
     };
-    ranges.iter().flat_map(cut).take(REGIONS as usize).collect()
+    ranges.iter().flat_map(cut).collect()
 }
 
 /// Regions in a folder with a folder for each.
@@ -295,13 +310,27 @@ mod tests {
     }
 
     #[test]
+    fn ranges_are_joined_over_the_smallest_gaps() {
+        let ranges = [0..2, 3..5, 9..10, 11..12, 20..30, 31..32];
+        assert_eq!(joined(&ranges, 6), ranges);
+        assert_eq!(joined(&ranges, 5), [0..2, 3..5, 9..10, 11..12, 20..32]);
+        assert_eq!(joined(&ranges, 3), [0..5, 9..12, 20..32]);
+        assert_eq!(joined(&ranges, 1), [0..32]);
+        assert_eq!(joined(&[], 3), []);
+        assert_eq!(joined(&[5..6], 3), [5..6]);
+    }
+
+    #[test]
     fn pieces_cover_any_number_of_ranges_of_any_size_and_leave_room_to_split() {
         for (count, size) in [(1, 1 << 40), (3, 7 << 30), (99, 5 << 20), (100, HUGE), (500, HUGE)] {
             let ranges: Vec<_> = (0..count).map(|nth| nth << 42..(nth << 42) + size).collect();
             let pieces = pieces(&ranges);
             assert!(pieces.len() <= REGIONS as usize, "{count} {}", pieces.len());
-            let covered: u64 = pieces.iter().map(|piece| piece.end - piece.start).sum();
-            assert_eq!(covered, count.min(100) * size);
+            let is_covered = |range: &Range<u64>| {
+                let inside = pieces.iter().filter(|piece| range.start < piece.end && piece.start < range.end);
+                inside.map(|piece| piece.end.min(range.end) - piece.start.max(range.start)).sum::<u64>() == size
+            };
+            assert!(ranges.iter().all(is_covered), "{count}");
             assert!(pieces.windows(2).all(|two| two[0].end <= two[1].start));
         }
     }
