@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ApplyError;
 use crate::record::Record;
-use crate::releases::Release;
 use crate::root::Root;
 use crate::target::Target;
+use cmdline::Kernel;
 
 /// A way to keep settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -109,31 +109,31 @@ impl Kind {
         }
     }
 
-    fn holds(self, kept: &Kept, release: Option<Release>) -> bool {
+    fn holds(self, kept: &Kept, kernel: &Kernel) -> bool {
         match self {
             Self::SysctlD => kept.target.is_sysctl(),
             Self::TmpfilesD => !kept.target.is_sysctl(),
-            Self::Cmdline => cmdline::parameter(kept, release).is_some(),
+            Self::Cmdline => cmdline::parameter(kept, kernel).is_some(),
             Self::Systemd | Self::Tuned | Self::Ansible => true,
         }
     }
 }
 
-/// The forms of `kinds`. Files hold what earlier changes keep in them as well.
+/// The forms of `kinds`. They hold what earlier changes keep in the same way as well: a text then takes the place of the one before.
 pub(crate) fn forms(root: &Root, kinds: &[Kind], kept: &[Kept], records: &[Record]) -> Result<Vec<Form>, ApplyError> {
-    let release = root.release().and_then(|release| Release::parse(&release));
-    check_room(kinds, kept, release)?;
+    let kernel = Kernel::of(root);
+    check_room(kinds, kept, &kernel)?;
     let form = |kind: Kind| {
         let with_earlier = with_earlier(kind, kept, records);
         let held: Vec<_> =
-            with_earlier.into_iter().filter(|kept| kind.is_text() || kind.holds(kept, release)).collect();
+            with_earlier.into_iter().filter(|kept| kind.is_text() || kind.holds(kept, &kernel)).collect();
         match kind {
             _ if held.is_empty() => Vec::new(),
             Kind::SysctlD => vec![sysctl_d::form(&held)],
             Kind::TmpfilesD => vec![tmpfiles_d::form(&held)],
             Kind::Systemd => systemd::forms(&held).to_vec(),
             Kind::Tuned => vec![tuned::form(&held, root)],
-            Kind::Cmdline => vec![cmdline::form(&held, release)],
+            Kind::Cmdline => vec![cmdline::form(&held, &kernel)],
             Kind::Ansible => vec![ansible::form(&held)],
         }
     };
@@ -141,11 +141,11 @@ pub(crate) fn forms(root: &Root, kinds: &[Kind], kept: &[Kept], records: &[Recor
 }
 
 /// Refuses settings that none of `kinds` can hold. Parameters of the kernel are a text that names what it lacks.
-fn check_room(kinds: &[Kind], kept: &[Kept], release: Option<Release>) -> Result<(), ApplyError> {
+fn check_room(kinds: &[Kind], kept: &[Kept], kernel: &Kernel) -> Result<(), ApplyError> {
     if kinds.iter().all(|kind| *kind == Kind::Cmdline) {
         return Ok(());
     }
-    let is_held = |kept: &&Kept| kinds.iter().any(|kind| kind.holds(kept, release));
+    let is_held = |kept: &&Kept| kinds.iter().any(|kind| kind.holds(kept, kernel));
     let left: Vec<_> = kept.iter().filter(|kept| !is_held(kept)).collect();
     let Some(first) = left.first() else { return Ok(()) };
     let hint = if first.target.is_sysctl() {
@@ -157,10 +157,10 @@ fn check_room(kinds: &[Kind], kept: &[Kept], release: Option<Release>) -> Result
     Err(ApplyError::CannotHold { kinds: kinds.to_vec(), settings, hint })
 }
 
-/// Settings that a form of this kind holds: `kept`, after what earlier changes keep in the same file.
+/// Settings that a form of this kind holds: `kept`, after what earlier changes keep in the same way.
 fn with_earlier(kind: Kind, kept: &[Kept], records: &[Record]) -> Vec<Kept> {
     let mut held: Vec<Kept> = Vec::new();
-    let earlier = records.iter().filter(|record| !kind.is_text() && record.kinds.contains(&kind));
+    let earlier = records.iter().filter(|record| record.kinds.contains(&kind));
     let earlier = earlier.flat_map(|record| &record.settings).filter_map(|change| {
         let target = Target::find(&change.path).ok()?;
         Some(Kept::new(&target, change.wanted.as_deref()?))
@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn what_no_kind_can_hold_is_refused_by_name() {
-        let refused = |kinds: &[Kind]| check_room(kinds, &kept(), None).map_err(|error| error.to_string());
+        let refused =
+            |kinds: &[Kind]| check_room(kinds, &kept(), &Kernel::default()).map_err(|error| error.to_string());
         assert_eq!(
             refused(&[Kind::SysctlD]),
             Err("--persist sysctl.d: thp/enabled, thp/defrag, thp/hugepages-64kB/enabled cannot be kept so; files of /sys are for \
