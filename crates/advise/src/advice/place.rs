@@ -39,6 +39,10 @@ pub struct GroupMove {
 
 /// Control groups of which a move is tried.
 const GROUPS: usize = 3;
+/// Folder of the second version of control groups.
+const CGROUPS: &str = "/sys/fs/cgroup";
+/// First release in which memory follows when `cpuset.mems` of the second version is written; before, only what comes later lies there.
+const MEMORY_FOLLOWS: (u32, u32) = (5, 15);
 /// Path of the root of control groups.
 const ROOT: &str = "/";
 /// Ends of the names of control groups that are units of systemd and take properties.
@@ -91,6 +95,9 @@ impl GroupMove {
     /// Moves of the control groups that have most memory to move, to the node with most free memory, where it has room for them. The
     /// root of control groups has no files for this.
     pub(super) fn all(snapshot: &Snapshot, held: &Holdings) -> Vec<Self> {
+        if !memory_follows(&snapshot.machine.kernel_release) {
+            return Vec::new();
+        }
         let with_cpus = snapshot.nodes.iter().filter(|node| !node.cpus.is_empty());
         let Some((room, node)) = with_cpus.map(|node| (room(snapshot, node.id), node)).max_by_key(|(room, _)| *room)
         else {
@@ -135,11 +142,18 @@ impl GroupMove {
             Some(unit) => {
                 vec![format!("systemctl set-property --runtime {unit} AllowedCPUs={cpus} AllowedMemoryNodes={node}")]
             }
-            None => vec![
-                format!("echo {cpus} > /sys/fs/cgroup{}/cpuset.cpus", self.cgroup),
-                format!("echo {node} > /sys/fs/cgroup{}/cpuset.mems", self.cgroup),
-            ],
+            None => {
+                let files = [("cpus", cpus), ("mems", node.to_string())];
+                let files = files.map(|(what, value)| format!("echo {value} > {CGROUPS}{}/cpuset.{what}", self.cgroup));
+                self.controllers().chain(files).collect()
+            }
         }
+    }
+
+    /// The writes that give the group files of the controller `cpuset`: every group above it has to hand the controller down.
+    fn controllers(&self) -> impl Iterator<Item = String> {
+        let above = self.cgroup.match_indices('/').map(|(end, _)| &self.cgroup[..end]);
+        above.map(|group| format!("echo +cpuset > {CGROUPS}{group}/cgroup.subtree_control"))
     }
 
     pub(super) fn risk(&self) -> String {
@@ -147,6 +161,15 @@ impl GroupMove {
             "{} gets CPUs and memory of node {} alone, whatever else is free, and waits while its memory is copied",
             self.cgroup, self.node
         )
+    }
+}
+
+/// Whether memory of a group follows to its nodes. Releases that are no Linux release are taken to be new.
+fn memory_follows(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= MEMORY_FOLLOWS,
+        _ => true,
     }
 }
 
@@ -174,8 +197,13 @@ mod tests {
         assert_eq!(unit.parameters(), ["move_first=3,5", "move_node=1"]);
         let command = "systemctl set-property --runtime backup.service AllowedCPUs=2,3 AllowedMemoryNodes=1";
         assert_eq!(unit.linux(), [command]);
-        let files = ["echo 2,3 > /sys/fs/cgroup/batch/cpuset.cpus", "echo 1 > /sys/fs/cgroup/batch/cpuset.mems"];
-        assert_eq!(group("/batch").linux(), files);
+        let files = [
+            "echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control",
+            "echo +cpuset > /sys/fs/cgroup/night/cgroup.subtree_control",
+            "echo 2,3 > /sys/fs/cgroup/night/batch/cpuset.cpus",
+            "echo 1 > /sys/fs/cgroup/night/batch/cpuset.mems",
+        ];
+        assert_eq!(group("/night/batch").linux(), files);
     }
 
     #[test]
@@ -204,5 +232,6 @@ mod tests {
         let expected = [("/one", vec![6], 6_000), ("/both", vec![1, 3], 5_300)];
         let expected = expected.map(|(path, ids, pages)| (path.to_owned(), ids, Pages::new(pages).bytes(), NodeId(1)));
         assert_eq!(moves.iter().map(of).collect::<Vec<_>>(), expected);
+        assert!(!memory_follows("5.10.0-32-cloud-amd64") && memory_follows("5.15.0") && memory_follows("lab"));
     }
 }

@@ -178,7 +178,11 @@ fn a_control_group_moves_where_it_is_in_nobody_s_way() {
     let moved = findings.iter().find(of).unwrap_or_else(|| panic!("{advice:#}"));
     assert!(moved["more"].as_u64().unwrap() > 500 << 20, "the program is killed beside the group: {moved:#}");
     assert!(moved["case"]["moved"]["mean"].as_f64().unwrap() > 90_000.0, "400 MiB went in the lab: {moved:#}");
-    let files = ["echo 1 > /sys/fs/cgroup/batch/cpuset.cpus", "echo 1 > /sys/fs/cgroup/batch/cpuset.mems"];
+    let files = [
+        "echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control",
+        "echo 1 > /sys/fs/cgroup/batch/cpuset.cpus",
+        "echo 1 > /sys/fs/cgroup/batch/cpuset.mems",
+    ];
     assert_eq!(moved["linux"], serde_json::json!(files));
     let names = [findings.as_slice(), advice["others"].as_array().unwrap()].concat();
     let moves = names.iter().filter(|tried| tried["remedy"]["name"].as_str().unwrap().starts_with("move ")).count();
