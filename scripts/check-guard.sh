@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Holds `order9 guard` against the kernel's own proactive compaction on this host, as root: fragments free memory by a program, lets the one
-# or the other gather huge pages for a while, and prints what came of it and what it cost. Each row begins with memory that was compacted
+# or the other gather huge pages for a while, and prints what came of it and what it cost. The kernel at each value is followed by a guard
+# whose goal is what the kernel has gathered; then come guards that gather all they can. Each row begins with memory that was compacted
 # whole and then fragmented anew. Sets vm.compaction_proactiveness, vm.percpu_pagelist_high_fraction and thp/defrag meanwhile, and puts
 # them back. Needs a C compiler.
 #
 #   scripts/check-guard.sh                                  # 30 s each
 #   SECONDS_EACH=60 KEEP=8 LEAVE=64 VALUES="20 100" BUDGETS="2 5" scripts/check-guard.sh
+#   VALUES="" LOGS=1 scripts/check-guard.sh                   # guards alone, with what they log
 #   ORDER9=order9 scripts/check-guard.sh                    # another binary
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -40,6 +42,7 @@ row() {
     echo "$2" >"$knob"
     if [ -n "${3:-}" ]; then
         printf '%s\n[metrics]\ntextfile = "%s/guard.prom"\n' "$3" "$out" >"$out/guard.toml"
+        rm -f /run/order9/guard.budget # Each guard is the first one.
         "$order9" guard --config "$out/guard.toml" 2>"$out/guard.log" &
         guard=$!
     fi
@@ -47,14 +50,18 @@ row() {
         sleep 1
         sum=$((sum + $(huge))) n=$((n + 1))
     done
-    local own=0
+    local steps=0 looks=0
     if [ -n "$guard" ]; then
         sleep 5 # The textfile is as old as that.
-        own=$(awk '$1 == "order9_guard_cpu_seconds_total" { printf "%.0f", 1000 * $2 }' "$out/guard.prom")
+        steps=$(awk '$1 == "order9_guard_cpu_seconds_total" { printf "%.0f", 1000 * $2 }' "$out/guard.prom")
+        looks=$(awk '{ printf "%.0f", $1 / 1e6 }' "/proc/$guard/schedstat")
         kill "$guard"
         wait "$guard" || true
     fi
-    printf '%-28s %7d %7d %7d %8d %8d\n' "$1" "$free" "$((sum / n))" "$(huge)" "$(($(kcompactd) - cpu + own))" "$((($(moved) - pages) / 256))"
+    ended=$(huge)
+    printf '%-28s %7d %7d %7d %8d %8d %8d\n' "$1" "$free" "$((sum / n))" "$ended" "$(($(kcompactd) - cpu + steps))" "$looks" \
+        "$((($(moved) - pages) / 256))"
+    [ -z "${LOGS:-}" ] || [ -z "$guard" ] || cat "$out/guard.log"
     kill "$holder"
     wait "$holder" 2>/dev/null || true
 }
@@ -63,10 +70,11 @@ row() {
 # gained by whoever is at work at that moment.
 echo 1000000 >"$lists"
 
-printf '%-28s %7s %7s %7s %8s %8s\n' 'who compacts' 'before' 'mean' 'end' 'CPU, ms' 'moved, M'
-for value in ${VALUES:-20 40 60 80 100}; do
+printf '%-28s %7s %7s %7s %8s %8s %8s\n' 'who compacts' 'before' 'mean' 'end' 'CPU, ms' 'looks,ms' 'moved, M'
+for value in ${VALUES-20 40 60 80 100}; do
     row "proactiveness $value" "$value"
+    row "guard, goal of $ended" 0 "$(printf 'goal = %d\n[budget]\ncpu = "5%%"' "$ended")"
 done
-for cpu in ${BUDGETS:-1 2 5 20}; do
+for cpu in ${BUDGETS-1 2 5}; do
     row "guard, $cpu% CPU" 0 "$(printf 'goal = "100%%"\n[budget]\ncpu = "%s%%"' "$cpu")"
 done

@@ -6,6 +6,7 @@
 
 use order9_units::{Nanos, Pages};
 
+use crate::config::Config;
 use crate::observation::{NodeSeen, Observation};
 
 /// Growth of the free pages outside huge pages, as a part of the node's memory, by which memory has changed.
@@ -22,8 +23,8 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     /// The first pause, or one that follows another.
-    pub(crate) fn after(before: Option<Self>, first: Nanos, most: Nanos, seen: &NodeSeen, all: &Observation) -> Self {
-        let pause = before.map_or(first, |before| before.pause * 2).min(most);
+    pub(crate) fn after(before: Option<Self>, config: &Config, seen: &NodeSeen, all: &Observation) -> Self {
+        let pause = before.map_or(config.back_off, |before| before.pause * 2).min(config.back_off_max);
         Self { pause, until: all.at + pause, loose: seen.loose(), freed: all.freed }
     }
 
@@ -51,7 +52,8 @@ mod tests {
         let pages = Pages::new;
         let seen = NodeSeen { node: NodeId(0), memory: pages(51_200), free: pages(2000), huge: 1, low: pages(10) };
         let all = Observation { at: Nanos::new(7), nodes: vec![seen], stalled: None, freed: pages(100) };
-        let after = |before| Backoff::after(before, Nanos::new(10), Nanos::new(35), &seen, &all);
+        let config = Config { back_off: Nanos::new(10), back_off_max: Nanos::new(35), ..Config::default() };
+        let after = |before| Backoff::after(before, &config, &seen, &all);
         let first = after(None);
         let third = after(Some(after(Some(first))));
         assert_eq!((first.left(Nanos::new(12)), third.left(Nanos::new(7))), (Nanos::new(5), Nanos::new(35)));

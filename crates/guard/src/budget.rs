@@ -1,11 +1,31 @@
 //! A budget of time as a token bucket: fills with a share of the time that passes, up to what may be saved.
 //!
 //! An action that took more than was there leaves a debt, which is paid before the next one, so that over any time the spending
-//! never exceeds the share of that time, the savings, and one action.
+//! never exceeds the share of that time, the savings, and what an action takes between two looks at it.
 
 use order9_units::Nanos;
 
 use crate::config::Share;
+
+/// What budgets hold, for a guard that starts later on the same host: in ns, less than nothing where there is a debt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Balance {
+    /// Of the CPU budget.
+    pub cpu: i64,
+    /// Of the budget of stalls.
+    pub stall: i64,
+}
+
+impl Balance {
+    /// Nothing saved up, and no debt.
+    pub const EMPTY: Self = Self { cpu: 0, stall: 0 };
+
+    /// The balance once everything that is saved up has been spent.
+    #[must_use]
+    pub fn spent(self) -> Self {
+        Self { cpu: self.cpu.min(0), stall: self.stall.min(0) }
+    }
+}
 
 /// Saved-up time, in ns; negative is a debt.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +36,21 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// An empty bucket: whoever restarts a guard gives it no time that way.
+    /// A full bucket.
     pub(crate) fn new(share: Share, save: Nanos) -> Self {
-        Self { share, most: share.fraction() * save.get() as f64, has: 0.0 }
+        let most = share.fraction() * save.get() as f64;
+        Self { share, most, has: most }
+    }
+
+    /// The bucket with what another one held.
+    pub(crate) fn holding(self, has: i64) -> Self {
+        Self { has: (has as f64).min(self.most), ..self }
+    }
+
+    /// What it holds; negative is a debt.
+    pub(crate) fn holds(&self) -> i64 {
+        // A float that is too large becomes the largest number.
+        self.has as i64
     }
 
     /// Other limits, which cut savings.
@@ -65,12 +97,13 @@ mod tests {
     #[test]
     fn a_bucket_saves_up_to_its_size_and_pays_debts() {
         let ns = Nanos::new;
-        let mut bucket = Bucket::new(Share::percent(10.0), ns(1000));
+        let mut bucket = Bucket::new(Share::percent(10.0), ns(1000)).holding(0);
         assert_eq!((bucket.has(), bucket.wait_for(ns(50))), (Nanos::ZERO, ns(500)));
         bucket.fill(ns(5000));
         assert_eq!((bucket.has(), bucket.wait_for(ns(500))), (ns(100), Nanos::ZERO), "more is never there");
         bucket.spend(ns(150));
         assert_eq!((bucket.has(), bucket.wait_for(ns(10))), (Nanos::ZERO, ns(600)));
+        assert_eq!((bucket.holds(), Bucket::new(Share::percent(10.0), ns(1000)).holding(-50).holds()), (-50, -50));
         bucket.limit(Share::percent(50.0), ns(100));
         bucket.fill(ns(1000));
         assert_eq!(bucket.has(), ns(50));

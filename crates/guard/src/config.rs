@@ -41,9 +41,7 @@ pub struct Config {
     pub stall: Share,
     /// Time whose share of a budget can be saved up.
     pub save: Nanos,
-    /// Longest duration of a first step; not zero.
-    pub step: Nanos,
-    /// Longest duration of any step, at least [`step`](Self::step).
+    /// Longest duration of a step, with all that it waits for; not zero.
     pub step_max: Nanos,
     /// Share of time in which some task waited for memory, from which on nothing is done.
     pub pressure_some: Share,
@@ -76,8 +74,7 @@ impl Default for Config {
             cpu: Share::percent(2.0),
             stall: Share::percent(1.0),
             save: nanos(60 * SECOND),
-            step: nanos(50 * MS),
-            step_max: nanos(SECOND),
+            step_max: nanos(10 * SECOND),
             pressure_some: Share::percent(10.0),
             pressure_full: Share::percent(2.0),
             gain: 4,

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use order9_units::{Nanos, NodeId};
 
 use crate::backoff::Backoff;
-use crate::budget::Bucket;
+use crate::budget::{Balance, Bucket};
 use crate::config::{Config, Share};
-use crate::decision::{Action, Decision, Lesson, Took, Verdict};
+use crate::decision::{Action, Decision, Lesson, Stop, Took, Verdict, Watch};
 use crate::node::{Node, host};
 use crate::observation::{NodeSeen, Observation, Stalled};
+use crate::step::Step;
 
 /// Time over which pressure is measured, as avg10 of /proc/pressure/memory.
 const SPAN: Nanos = Nanos::new(10_000_000_000);
@@ -24,6 +25,8 @@ pub struct Controller {
     /// Stall times of the last ten seconds, and the one before.
     stalled: VecDeque<(Nanos, Stalled)>,
     nodes: BTreeMap<NodeId, Node>,
+    /// The step under way, and its node.
+    step: Option<(NodeId, Step)>,
     /// Pause of collapsing.
     collapse: Option<Backoff>,
     totals: Totals,
@@ -39,7 +42,7 @@ pub struct Totals {
     pub collapses: u64,
     /// Huge pages that were collapsed.
     pub collapsed: u64,
-    /// Steps that were broken off at their time.
+    /// Steps that were broken off.
     pub broken_off: u64,
     /// Steps in vain.
     pub in_vain: u64,
@@ -65,7 +68,7 @@ pub struct NodeStatus {
 }
 
 impl Controller {
-    /// A controller that has seen nothing, and whose budgets are empty.
+    /// A controller that has seen nothing, and whose budgets are full: nothing was spent before.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -74,6 +77,7 @@ impl Controller {
             last: None,
             stalled: VecDeque::new(),
             nodes: BTreeMap::new(),
+            step: None,
             collapse: None,
             totals: Totals::default(),
             pause: config.period,
@@ -81,12 +85,20 @@ impl Controller {
         }
     }
 
-    /// The controller with full budgets, as one has that has waited for long.
+    /// The controller with the budgets of another one, so long after it had them.
     #[must_use]
-    pub fn with_savings(mut self) -> Self {
-        self.cpu.fill(self.config.save);
-        self.stall.fill(self.config.save);
+    pub fn with_balance(mut self, balance: Balance, passed: Nanos) -> Self {
+        self.cpu = self.cpu.holding(balance.cpu);
+        self.stall = self.stall.holding(balance.stall);
+        self.cpu.fill(passed);
+        self.stall.fill(passed);
         self
+    }
+
+    /// What the budgets hold.
+    #[must_use]
+    pub fn balance(&self) -> Balance {
+        Balance { cpu: self.cpu.holds(), stall: self.stall.holds() }
     }
 
     /// Takes another configuration. What was learned stays, and pauses end: the new one may see them otherwise.
@@ -95,33 +107,38 @@ impl Controller {
         self.stall.limit(config.stall, config.save);
         self.collapse = None;
         for node in self.nodes.values_mut() {
-            (node.backoff, node.step) = (None, config.step);
+            node.backoff = None;
         }
         self.config = config;
     }
 
     /// Decides what is to be done now.
     pub fn decide(&mut self, seen: &Observation) -> Decision {
-        let passed = self.last.map_or(Nanos::ZERO, |last| seen.at.saturating_sub(last));
-        self.last = Some(seen.at);
-        self.cpu.fill(passed);
-        self.stall.fill(passed);
+        self.pass(seen.at);
         self.pause = self.config.period;
         let pressure = self.pressure(seen);
         self.nodes.retain(|id, _| seen.nodes.iter().any(|node| node.node == *id));
         for &of in &seen.nodes {
-            let node = self.nodes.entry(of.node).or_insert_with(|| Node::new(of, &self.config));
+            let node = self.nodes.entry(of.node).or_insert_with(|| Node::new(of));
             node.look(of, seen, &self.config);
-            let waits = node.waits(seen.at, &self.config);
+            let waits = node.waits(seen, &self.config);
             let is_ready = matches!(waits, Some(Verdict::Ready { .. }));
             node.verdict = pressure.filter(|_| !is_ready).or(waits).unwrap_or(Verdict::Next);
         }
         let action = match self.neediest() {
-            Some(id) => self.compact(id),
+            Some(id) => self.compact(id, seen),
             None if pressure.is_none() => self.collapse(seen),
             None => None,
         };
         Decision { verdicts: self.nodes.iter().map(|(&id, node)| (id, node.verdict)).collect(), action }
+    }
+
+    /// Time passes for the budgets.
+    fn pass(&mut self, now: Nanos) {
+        let passed = self.last.map_or(Nanos::ZERO, |last| now.saturating_sub(last));
+        self.last = Some(now);
+        self.cpu.fill(passed);
+        self.stall.fill(passed);
     }
 
     /// The node with the smallest part of its goal, among those that nothing keeps from being compacted.
@@ -132,16 +149,17 @@ impl Controller {
         may.rev().max_by(|(_, one), (_, other)| part(one).total_cmp(&part(other))).map(|(&id, _)| id)
     }
 
-    /// Compacts a node as far as the budgets go.
-    fn compact(&mut self, id: NodeId) -> Option<Action> {
+    /// Compacts a node as far as the budgets go, once they have enough for a step that is worth it.
+    fn compact(&mut self, id: NodeId, seen: &Observation) -> Option<Action> {
         let node = self.nodes.get_mut(&id).expect("it was just found");
-        let step = node.step.min(self.cpu.most());
-        let cpu = if step == Nanos::ZERO { SPAN } else { self.cpu.wait_for(node.least_step(step)) };
-        let at_most = step.min(self.cpu.has());
-        let stall = self.stall.wait_for(node.expected_stall(at_most));
-        let Node { seen, goal, expected, .. } = *node;
+        let least = node.patience(&self.config);
+        let cpu = if self.cpu.most() == Nanos::ZERO { SPAN } else { self.cpu.wait_for(least) };
+        let stall = self.stall.wait_for(node.expected_stall(least));
+        let at_most = self.cpu.has();
+        self.step = Some((id, Step::new(&node.seen, seen)));
+        let Node { seen: NodeSeen { huge, .. }, goal, expected, .. } = *node;
         node.verdict = match (cpu, stall) {
-            (Nanos::ZERO, Nanos::ZERO) => Verdict::Compact { huge: seen.huge, expected, goal, at_most },
+            (Nanos::ZERO, Nanos::ZERO) => Verdict::Compact { huge, expected, goal, at_most },
             (Nanos::ZERO, left) => Verdict::NoStall { left },
             (left, _) => Verdict::NoCpu { left },
         };
@@ -158,25 +176,52 @@ impl Controller {
         let rests = self.collapse.is_some_and(|backoff| backoff.left(seen.at) > Nanos::ZERO);
         let at_most = self.config.step_max.min(self.cpu.has());
         let may = self.config.may_collapse && self.nodes.values().all(is_ready) && !rests;
-        let can = pages >= self.config.gain.max(1) && at_most >= self.config.step.min(self.cpu.most());
+        let least = self.config.cost * self.config.gain.max(1);
+        let can = pages >= self.config.gain.max(1) && at_most >= least.min(self.cpu.most());
         (may && can && at_most > Nanos::ZERO).then_some(Action::Collapse { pages, at_most })
+    }
+
+    /// Looks at the compaction that was decided on and is under way, once it has taken so much CPU time.
+    ///
+    /// # Panics
+    /// Where none was decided on.
+    pub fn watch(&mut self, cpu: Nanos, seen: &Observation) -> Watch {
+        self.pass(seen.at);
+        let pressure = self.pressure(seen);
+        let (id, step) = self.step.as_mut().expect("a step is under way");
+        // A node without memory is gone.
+        let Some(now) = seen.nodes.iter().find(|node| node.node == *id) else { return Watch::Stops(Stop::LowMemory) };
+        let node = self.nodes.get(id).expect("it was decided on");
+        step.look(cpu, now, &self.config);
+        let stop = match node.stops(step, now, &self.config) {
+            Some(stop) => Some(stop),
+            None if pressure.is_some() => Some(Stop::Pressure),
+            None if cpu >= self.cpu.has() => Some(Stop::Cpu),
+            None if step.stalled(seen) > self.stall.has() => Some(Stop::Stall),
+            None if step.elapsed(seen.at) >= self.config.step_max => Some(Stop::Long),
+            None => None,
+        };
+        let cpu_left = self.cpu.has().saturating_sub(cpu);
+        let look_in = step.look_in(seen.at, cpu_left, node.short_at(now));
+        stop.map_or(Watch::GoesOn { look_in }, Watch::Stops)
     }
 
     /// Learns what an action took, and what the host is like after it.
     pub fn learn(&mut self, action: Action, took: &Took, after: &Observation) -> Lesson {
-        let Took { cpu, stalled, completed, collapsed, elapsed } = *took;
+        let Took { cpu, stalled, broken_off, collapsed, elapsed } = *took;
         self.cpu.spend(cpu);
         self.stall.spend(stalled);
         self.totals.cpu += cpu;
         self.totals.stalled += stalled;
-        self.totals.broken_off += u64::from(!completed);
+        self.totals.broken_off += u64::from(broken_off.is_some());
         // A step is followed by a rest of its length: no CPU is taken for longer.
         self.pause = elapsed.min(self.config.period);
         let lesson = match action {
             Action::Compact { node, .. } => {
                 self.totals.compactions += 1;
+                let (_, step) = self.step.take().expect("it was decided on");
                 let node = self.nodes.get_mut(&node).expect("it was decided on");
-                node.learn(took, after, &self.config)
+                node.learn(&step, took, after, &self.config)
             }
             Action::Collapse { .. } => {
                 self.totals.collapses += 1;
@@ -189,14 +234,14 @@ impl Controller {
     }
 
     fn learn_collapse(&mut self, took: &Took, after: &Observation) -> Lesson {
-        let Config { cost, gain, back_off, back_off_max, .. } = self.config;
+        let Config { cost, gain, .. } = self.config;
         let collapsed = took.collapsed;
         let is_worth = collapsed >= gain.max(1) && took.cpu <= cost * collapsed;
         let before = self.collapse.filter(|_| !is_worth);
-        self.collapse = host(after).map(|host| Backoff::after(before, back_off, back_off_max, &host, after));
+        self.collapse = host(after).map(|host| Backoff::after(before, &self.config, &host, after));
         let pause = self.collapse.map_or(Nanos::ZERO, |backoff| backoff.left(after.at));
         match is_worth {
-            true => Lesson::Worth { gain: collapsed, rest: Some(pause) },
+            true => Lesson::Worth { gain: collapsed },
             false => Lesson::InVain { gain: collapsed, pause },
         }
     }

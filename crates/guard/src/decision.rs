@@ -23,7 +23,7 @@ pub enum Action {
     Compact {
         /// The node.
         node: NodeId,
-        /// The longest time that the step may take. Then it is broken off.
+        /// The CPU time that the step may take. [`Controller::watch`](crate::Controller::watch) says when it is to be broken off.
         at_most: Nanos,
     },
     /// Collapse ranges that programs have advised.
@@ -44,10 +44,43 @@ pub struct Took {
     pub cpu: Nanos,
     /// Time during the action in which some task waited for memory.
     pub stalled: Nanos,
-    /// Whether it came to its end by itself.
-    pub completed: bool,
+    /// Reason for which it was broken off; none where it came to its end by itself.
+    pub broken_off: Option<Stop>,
     /// Huge pages that were collapsed.
     pub collapsed: u64,
+}
+
+/// Answer to a look at a step that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// It goes on.
+    GoesOn {
+        /// Time after which to look again.
+        look_in: Nanos,
+    },
+    /// It is to be broken off.
+    Stops(Stop),
+}
+
+/// Reason to break a step off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The goal is reached.
+    Goal,
+    /// The CPU budget is spent.
+    Cpu,
+    /// The stall budget is spent.
+    Stall,
+    /// The host is under pressure.
+    Pressure,
+    /// Fewer pages are free than the low marks.
+    LowMemory,
+    /// It gains too little for what it costs.
+    Vain,
+    /// It has lasted as long as any may.
+    Long,
+    /// The guard ends, or is to read its configuration.
+    Signal,
 }
 
 /// Verdict on a node, with the figures that decided it.
@@ -70,7 +103,7 @@ pub enum Verdict {
         expected: u64,
         /// The goal.
         goal: u64,
-        /// The longest time that the step may take.
+        /// The CPU time that the step may take.
         at_most: Nanos,
     },
     /// Another node is further from its goal, and comes first.
@@ -96,7 +129,7 @@ pub enum Verdict {
         /// Huge pages that they could make.
         possible: u64,
     },
-    /// The last action was in vain, or left nothing to do, and memory is still the same.
+    /// The last action was in vain, and memory is still the same.
     BackOff {
         /// Time that is left.
         left: Nanos,
@@ -120,15 +153,11 @@ pub enum Lesson {
     Worth {
         /// Huge pages that were gained.
         gain: u64,
-        /// Whether the whole node was compacted, so that the next attempt waits for this long.
-        rest: Option<Nanos>,
     },
-    /// The step was too short to reach anything: the next one may take longer.
-    Longer {
+    /// The step was broken off before anyone could tell.
+    Open {
         /// Huge pages that were gained.
         gain: u64,
-        /// Duration of the next.
-        step: Nanos,
     },
     /// The action gained too little for its price.
     InVain {
@@ -184,7 +213,7 @@ impl fmt::Display for Verdict {
                 ahead(f, huge, expected, goal)
             }
             Self::Compact { huge, expected, goal, at_most } => {
-                write!(f, "compacts for {} at most: ", time(at_most))?;
+                write!(f, "compacts for {} of CPU at most: ", time(at_most))?;
                 ahead(f, huge, expected, goal)
             }
             Self::Next => f.write_str("waits: another node is further from its goal"),
@@ -224,7 +253,25 @@ impl fmt::Display for Took {
         if self.stalled > Nanos::ZERO {
             write!(f, ", tasks waited for {}", time(self.stalled))?;
         }
-        f.write_str(if self.completed { ")" } else { ", broken off)" })
+        match self.broken_off {
+            Some(stop) => write!(f, ", broken off: {stop})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Goal => "the goal is reached",
+            Self::Cpu => "the CPU budget is spent",
+            Self::Stall => "the stall budget is spent",
+            Self::Pressure => "the host is under pressure",
+            Self::LowMemory => "memory is short",
+            Self::Vain => "it gained too little",
+            Self::Long => "it took as long as a step may",
+            Self::Signal => "a signal came",
+        })
     }
 }
 
@@ -233,7 +280,7 @@ impl Lesson {
     #[must_use]
     pub const fn gain(&self) -> u64 {
         match *self {
-            Self::Worth { gain, .. } | Self::Longer { gain, .. } | Self::InVain { gain, .. } => gain,
+            Self::Worth { gain } | Self::Open { gain } | Self::InVain { gain, .. } => gain,
         }
     }
 }
@@ -241,13 +288,7 @@ impl Lesson {
 impl fmt::Display for Lesson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Worth { gain, rest: None } => write!(f, "{gain} huge pages gained"),
-            Self::Worth { gain, rest: Some(rest) } => {
-                write!(f, "{gain} huge pages gained, all was compacted: rests for {}", time(*rest))
-            }
-            Self::Longer { gain, step } => {
-                write!(f, "{gain} huge pages gained, the next step may take {}", time(*step))
-            }
+            Self::Worth { gain } | Self::Open { gain } => write!(f, "{gain} huge pages gained"),
             Self::InVain { gain, pause } => {
                 write!(f, "in vain, {gain} huge pages gained: backs off for {}", time(*pause))
             }

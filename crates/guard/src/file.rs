@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use order9_toml::{FileError, Leaf, Place, Problem, comment, leaves, quoted};
-use order9_units::{Nanos, NodeId};
+use order9_units::NodeId;
 use toml::de::DeValue;
 
 use crate::config::Config;
@@ -83,13 +83,7 @@ pub const KEYS: &[Key] = &[
         config.stall
     ),
     key!("budget.save", "Time whose share of the budgets can be saved up.", positive, config.save),
-    key!(
-        "budget.step",
-        "Longest duration of a step at first. Steps that reach nothing are doubled.",
-        positive,
-        config.step
-    ),
-    key!("budget.step_max", "Longest duration of any step.", positive, config.step_max),
+    key!("budget.step_max", "Longest duration of a step, with all that it waits for.", positive, config.step_max),
     key!(
         "pressure.some",
         "Share of ten seconds in which some task waited for memory, from which on nothing is done.",
@@ -160,17 +154,15 @@ impl GuardFile {
 
     /// Refuses values that contradict each other.
     fn check(&self) -> Result<(), Problem> {
-        let Config { step, step_max, back_off, back_off_max, .. } = self.config;
-        let ordered = |key: &str, value: Nanos, least: &str, of: Nanos| match value >= of {
+        let Config { back_off, back_off_max, .. } = self.config;
+        match back_off_max >= back_off {
             true => Ok(()),
             false => Err(Problem::WrongValue {
-                key: key.to_owned(),
-                found: quoted(&written(value)),
-                expected: format!("at least {least}, which is {}", written(of)),
+                key: "vain.back_off_max".to_owned(),
+                found: quoted(&written(back_off_max)),
+                expected: format!("at least vain.back_off, which is {}", written(back_off)),
             }),
-        };
-        ordered("budget.step_max", step_max, "budget.step", step)?;
-        ordered("vain.back_off_max", back_off_max, "vain.back_off", back_off)
+        }
     }
 
     /// The values of all keys as a file.

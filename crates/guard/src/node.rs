@@ -1,21 +1,24 @@
 //! State of one node between two looks.
 
-use order9_units::{Nanos, Pages};
+use order9_units::{Nanos, PAGEBLOCK_PAGES, Pages};
 
 use crate::backoff::Backoff;
 use crate::config::Config;
-use crate::decision::{Lesson, Took, Verdict};
+use crate::decision::{Lesson, Stop, Took, Verdict};
 use crate::forecast::Holt;
 use crate::observation::{NodeSeen, Observation};
+use crate::step::Step;
 
 /// Weight of the latest action in the mean stall time of actions.
 const LATEST: f64 = 0.3;
 
-/// Part of a step, as a divisor, that is worth making alone.
-const LEAST_PART: u64 = 4;
+/// CPU time in which a pageblock is passed that earlier steps have done, before anything is known of this host: 33 ms for 24 GiB were
+/// measured.
+const PASS_BLOCK: Nanos = Nanos::new(3000);
 
-/// Time of a step as a multiple of what it needs to pass the work of earlier ones, from which on it is worth making.
-const LEAST_PASSES: u64 = 2;
+/// Time in which a step may gain nothing, as a multiple of what it needs to pass the work of earlier ones. It is also what a step has to have
+/// before it, so that most of it is work.
+const PASSES: u64 = 4;
 
 /// State of one node.
 #[derive(Clone, Debug)]
@@ -25,34 +28,29 @@ pub(crate) struct Node {
     pub(crate) expected: u64,
     pub(crate) verdict: Verdict,
     pub(crate) backoff: Option<Backoff>,
-    pub(crate) step: Nanos,
     /// Huge pages that actions have gained.
     pub(crate) gained: u64,
     /// Forecast of free huge pages without those that the guard made: its own work is no trend.
     need: Holt,
     /// Stall time in a nanosecond of an action.
     stalls: f64,
-    /// The least CPU time of a huge page gained so far, in ns: that of a step which had nothing to pass.
-    cheapest: f64,
-    /// CPU time in which the last step passed what earlier ones had done.
+    /// CPU time in which a step passes what earlier ones have done.
     passing: Nanos,
 }
 
 impl Node {
     /// A node that is seen first.
-    pub(crate) fn new(seen: NodeSeen, config: &Config) -> Self {
+    pub(crate) fn new(seen: NodeSeen) -> Self {
         Self {
             seen,
             goal: 0,
             expected: seen.huge,
             verdict: Verdict::Next,
             backoff: None,
-            step: config.step,
             gained: 0,
             need: Holt::new(),
             stalls: 0.0,
-            cheapest: f64::INFINITY,
-            passing: Nanos::ZERO,
+            passing: PASS_BLOCK * (seen.memory.get() / PAGEBLOCK_PAGES.get()),
         }
     }
 
@@ -72,9 +70,9 @@ impl Node {
     }
 
     /// Reason of this node to wait, whatever the host and the budgets say.
-    pub(crate) fn waits(&self, now: Nanos, config: &Config) -> Option<Verdict> {
+    pub(crate) fn waits(&self, all: &Observation, config: &Config) -> Option<Verdict> {
         let Self { seen, goal, expected, .. } = *self;
-        let left = self.backoff.map_or(Nanos::ZERO, |backoff| backoff.left(now));
+        let left = self.backoff.map_or(Nanos::ZERO, |backoff| backoff.left(all.at));
         match () {
             () if self.short() == 0 => Some(Verdict::Ready { huge: seen.huge, expected, goal }),
             () if !config.may_compact => Some(Verdict::NotAllowed),
@@ -92,46 +90,63 @@ impl Node {
         Nanos::new((self.stalls * step.get() as f64) as u64)
     }
 
-    /// The shortest step that is worth making where one of this length is planned: each begins at the ends of the zones, and passes what
-    /// earlier ones have done.
-    pub(crate) fn least_step(&self, step: Nanos) -> Nanos {
-        Nanos::new(step.get() / LEAST_PART).max(self.passing * LEAST_PASSES).min(step)
+    /// CPU time in which a step may gain nothing before it is in vain, and which it has to have before it.
+    pub(crate) fn patience(&self, config: &Config) -> Nanos {
+        config.cost * config.gain.max(1) + self.passing * PASSES
     }
 
-    /// Learns how much of a step that gained so many huge pages went by in passing.
-    fn learn_passing(&mut self, gain: u64, cpu: Nanos) {
-        if gain > 0 {
-            self.cheapest = self.cheapest.min(cpu.get() as f64 / gain as f64);
+    /// Huge pages that a step on a node like this still has to gain.
+    pub(crate) fn short_at(&self, now: &NodeSeen) -> u64 {
+        // What is expected to be used up is gathered for twice as long as is looked ahead: each step has to pass the work of earlier ones, and the
+        // next one is not due at once.
+        let used_up = self.seen.huge.saturating_sub(self.expected);
+        (self.goal + 2 * used_up).saturating_sub(now.huge)
+    }
+
+    /// Reason to break a step off that the node gives.
+    pub(crate) fn stops(&self, step: &Step, now: &NodeSeen, config: &Config) -> Option<Stop> {
+        match () {
+            () if self.short_at(now) == 0 => Some(Stop::Goal),
+            () if now.free < now.low => Some(Stop::LowMemory),
+            () if step.is_in_vain(self.patience(config), config) => Some(Stop::Vain),
+            () => None,
         }
-        let working = if gain > 0 { self.cheapest * gain as f64 } else { 0.0 };
-        self.passing = cpu.saturating_sub(Nanos::new(working as u64));
+    }
+
+    /// Learns how much of a step goes by in passing.
+    fn learn_passing(&mut self, step: &Step, took: &Took) {
+        match took.broken_off {
+            // Perhaps it had not come to the end of that.
+            Some(Stop::Vain) if step.gain == 0 => self.passing = self.passing.max(Nanos::new(took.cpu.get() / 2)),
+            _ if step.passed() > Nanos::ZERO => self.passing = step.passed(),
+            _ => {}
+        }
     }
 
     /// Learns from a step that left the host so.
-    pub(crate) fn learn(&mut self, took: &Took, after: &Observation, config: &Config) -> Lesson {
+    pub(crate) fn learn(&mut self, step: &Step, took: &Took, after: &Observation, config: &Config) -> Lesson {
         let Some(now) = after.nodes.iter().find(|node| node.node == self.seen.node).copied() else {
             return Lesson::InVain { gain: 0, pause: Nanos::ZERO };
         };
         let gain = now.huge.saturating_sub(self.seen.huge);
         let is_worth = gain >= config.gain.min(self.short()) && took.cpu <= config.cost * gain;
-        let still_short = gain < self.short();
         self.gained += gain;
-        self.learn_passing(gain, took.cpu);
+        self.learn_passing(step, took);
         let stalls = took.stalled.get() as f64 / took.elapsed.get().max(1) as f64;
         self.stalls += LATEST * (stalls - self.stalls);
-        let pause_after = |before| Backoff::after(before, config.back_off, config.back_off_max, &now, after);
+        // A step begins with enough CPU time to tell, or all that can be saved up.
+        let has_told = matches!(took.broken_off, None | Some(Stop::Vain | Stop::Cpu | Stop::Long));
+        if has_told && !is_worth || took.broken_off == Some(Stop::Vain) {
+            let backoff = Backoff::after(self.backoff.filter(|_| !is_worth), config, &now, after);
+            self.backoff = Some(backoff);
+            return Lesson::InVain { gain, pause: backoff.left(after.at) };
+        }
         if is_worth {
-            self.backoff = Some(pause_after(None)).filter(|_| took.completed && still_short);
-            return Lesson::Worth { gain, rest: self.backoff.map(|backoff| backoff.left(after.at)) };
+            // Also where it came to its end: compaction ends early where a page finds no place, and gains much more the next time.
+            self.backoff = None;
+            return Lesson::Worth { gain };
         }
-        if !took.completed && self.step < config.step_max {
-            self.step = (self.step * 2).min(config.step_max);
-            return Lesson::Longer { gain, step: self.step };
-        }
-        let backoff = pause_after(self.backoff);
-        self.backoff = Some(backoff);
-        self.step = config.step;
-        Lesson::InVain { gain, pause: backoff.left(after.at) }
+        Lesson::Open { gain }
     }
 }
 

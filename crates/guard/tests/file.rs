@@ -27,12 +27,12 @@ fn the_template_is_the_default_and_names_every_key() {
 
 #[test]
 fn what_is_shown_is_what_was_read() {
-    let text = "goal = 700\nactions = [\"collapse\"]\n[nodes]\n1 = \"12.5%\"\n[budget]\nstep = \"1s 200ms\"\nstep_max = \"90s\"\n\
+    let text = "goal = 700\nactions = [\"collapse\"]\n[nodes]\n1 = \"12.5%\"\n[budget]\nstep_max = \"1s 200ms\"\n\
                 [metrics]\ntextfile = \"/a \\\"b\\\".prom\"\nlisten = \"unix:/run/order9/guard.sock\"\n";
     let file = GuardFile::parse("guard.toml", text).expect("it is good");
     assert_eq!(file.config.goal, Goal::Count(700));
     assert_eq!(file.config.nodes[&NodeId(1)], Goal::Share(Share::percent(12.5)));
-    assert_eq!(file.config.step, Nanos::new(1_200_000_000));
+    assert_eq!(file.config.step_max, Nanos::new(1_200_000_000));
     assert!(!file.config.may_compact && file.config.may_collapse);
     assert_eq!(file.listen, Some(Listen::Unix("/run/order9/guard.sock".into())));
     assert_eq!(GuardFile::parse("shown", &file.show()).expect("it is good"), file);
@@ -51,8 +51,8 @@ fn mistakes_are_named_with_their_line_and_what_was_expected() {
         ("period = \"soon\"", "expected a time such as \"500ms\""),
         ("period = \"99years\"", "10 years at most"),
         (
-            "[budget]\nstep = \"2s\"\nstep_max = \"1s\"",
-            "budget.step_max is \"1s\", expected at least budget.step, which is 2s",
+            "[vain]\nback_off = \"2s\"\nback_off_max = \"1s\"",
+            "vain.back_off_max is \"1s\", expected at least vain.back_off, which is 2s",
         ),
         ("[nodes]\nfirst = 5", "expected the number of a node as key"),
         ("nodes = 5", "nodes is 5, expected a table"),

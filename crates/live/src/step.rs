@@ -1,4 +1,4 @@
-//! Work of the kernel that a program asks for by one call, and that is broken off after a time: a process of its own makes the
+//! Work of the kernel that a program asks for by one call, and that is broken off when it has done enough: a process of its own makes the
 //! call, and is killed.
 //!
 //! The kernel looks for a fatal signal while it compacts, block by block, so that such a step ends within milliseconds, and keeps
@@ -7,14 +7,14 @@
 use std::fs;
 use std::io;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use order9_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, set_parent_process_death_signal, waitid};
 
-/// Time between two looks at the process.
-const LOOK: Duration = Duration::from_millis(1);
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
 
 /// A step that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,17 +27,24 @@ pub struct Step {
     pub completed: bool,
 }
 
-/// Runs `command`, which makes the call, and kills it after `at_most`.
+/// Runs `command`, which makes the call, and asks `watch` at once and again and again, with the CPU time that the process has taken: for the
+/// time until it is to be asked next, or nothing where the process is to be killed.
 ///
 /// # Errors
 /// A command that does not start, or fails.
-pub fn step(mut command: Command, at_most: Nanos) -> io::Result<Step> {
+pub fn step(mut command: Command, mut watch: impl FnMut(Nanos) -> Option<Nanos>) -> io::Result<Step> {
     let begin = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-    let completed = ends_within(&child, begin, Duration::from_nanos(at_most.get()))?;
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let completed = loop {
+        let cpu = cpu_time(child.id()).unwrap_or_default();
+        let Some(look_in) = watch(cpu) else { break false };
+        if ends_within(&child, Some(look_in))? {
+            break true;
+        }
+    };
     if !completed {
         child.kill()?;
-        ends_within(&child, begin, Duration::MAX)?;
+        while !ends_within(&child, None)? {}
     }
     let elapsed = Nanos::new(begin.elapsed().as_nanos() as u64);
     // A process that has ended tells its time until it is waited for.
@@ -57,19 +64,20 @@ pub fn end_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// Whether the child ends before so much time has passed since `begin`. The child is not waited for.
-fn ends_within(child: &Child, begin: Instant, time: Duration) -> io::Result<bool> {
+/// Whether the child ends within a time, if one is given. It is not reaped. Its output, in which it writes nothing, is closed when it ends.
+fn ends_within(child: &Child, time: Option<Nanos>) -> io::Result<bool> {
+    let output = child.stdout.as_ref().expect("it is piped");
+    let timeout = time.map(|time| Timespec {
+        tv_sec: (time.get() / SECOND).cast_signed(),
+        tv_nsec: (time.get() % SECOND).cast_signed(),
+    });
+    match poll(&mut [PollFd::new(output, PollFlags::IN)], timeout.as_ref()) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(false),
+        ended => ended?,
+    };
     let pid = Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    loop {
-        if waitid(WaitId::Pid(pid), options)?.is_some() {
-            return Ok(true);
-        }
-        if begin.elapsed() >= time {
-            return Ok(false);
-        }
-        sleep(LOOK);
-    }
+    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    Ok(true)
 }
 
 /// CPU time of a process with one thread; `None` where the kernel does not count it.
@@ -81,6 +89,8 @@ pub(crate) fn cpu_time(pid: u32) -> Option<Nanos> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn shell(script: &str) -> Command {
@@ -89,14 +99,32 @@ mod tests {
         command
     }
 
+    /// Lets a script go on until so much time has passed.
+    fn step_for(command: Command, most: Duration) -> io::Result<(Step, u32)> {
+        let (begin, mut looks) = (Instant::now(), 0);
+        let step = step(command, |_| {
+            looks += 1;
+            (begin.elapsed() < most).then_some(Nanos::new(2_000_000))
+        });
+        Ok((step?, looks))
+    }
+
     #[test]
     fn a_step_ends_by_itself_or_is_broken_off() {
-        let forever = Nanos::new(60_000_000_000);
-        let ended = step(shell("exit 0"), forever).expect("it ends");
-        assert!(ended.completed && ended.cpu > Nanos::ZERO && ended.elapsed < forever);
-        let killed = step(shell("exec sleep 60"), Nanos::new(5_000_000)).expect("it is killed");
-        assert!(!killed.completed && killed.elapsed < forever && killed.cpu < killed.elapsed);
-        assert!(step(shell("exit 3"), forever).is_err());
-        assert!(step(Command::new("/no/such/program"), forever).is_err());
+        let forever = Duration::from_secs(60);
+        let (ended, _) = step_for(shell("exit 0"), forever).expect("it ends");
+        assert!(ended.completed && ended.cpu > Nanos::ZERO && ended.elapsed < Nanos::new(60_000_000_000));
+        let (killed, looks) = step_for(shell("exec sleep 60"), Duration::from_millis(10)).expect("it is killed");
+        assert!(!killed.completed && looks >= 2 && killed.cpu < killed.elapsed, "{killed:?} {looks}");
+        assert!(step_for(shell("exit 3"), forever).is_err());
+        assert!(step_for(Command::new("/no/such/program"), forever).is_err());
+    }
+
+    #[test]
+    fn a_step_is_told_its_cpu_time() {
+        let enough = Nanos::new(20_000_000);
+        let busy = step(shell("while :; do :; done"), |cpu| (cpu < enough).then_some(Nanos::new(1_000_000)));
+        let busy = busy.expect("it is killed");
+        assert!(!busy.completed && busy.cpu >= enough, "{busy:?}");
     }
 }

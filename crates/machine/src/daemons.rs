@@ -34,8 +34,10 @@ pub(crate) struct Waiting {
 pub(crate) struct Daemon {
     pub(crate) kernel: Rc<Kernel>,
     task: Task,
-    /// Time from which on its work is broken off, as that of a task is that was killed.
-    pub(crate) deadline: Cell<Nanos>,
+    /// Whether its work is broken off, as that of a task is that was killed.
+    pub(crate) killed: Cell<bool>,
+    /// Whether it has done what there was to do.
+    pub(crate) has_ended: Cell<bool>,
 }
 
 impl Waiting {
@@ -53,7 +55,7 @@ impl Waiting {
 
 impl Daemon {
     pub(crate) fn new(kernel: &Rc<Kernel>, task: Task) -> Self {
-        Self { kernel: Rc::clone(kernel), task, deadline: Cell::new(FOR_EVER) }
+        Self { kernel: Rc::clone(kernel), task, killed: Cell::new(false), has_ended: Cell::new(false) }
     }
 }
 
@@ -224,8 +226,7 @@ impl Env for Daemon {
     }
 
     fn task(&self) -> Task {
-        let is_over = self.kernel.handle.now() >= self.deadline.get();
-        Task { oom_victim: is_over, ..self.task }
+        Task { oom_victim: self.killed.get(), ..self.task }
     }
 
     async fn sleep(&self, time: Nanos) {

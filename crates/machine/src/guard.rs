@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use order9_guard::{Action, Config, Controller, Lesson, NodeSeen, Observation, Stalled, Took};
+use order9_guard::{Action, Config, Controller, Lesson, NodeSeen, Observation, Stalled, Took, Watch};
 use order9_mm::Mark;
 use order9_mm::env::{Env as _, Task};
 use order9_mm::tasks::compact_node;
@@ -13,7 +13,7 @@ use order9_units::{Nanos, NodeId, Order, Pages};
 
 use crate::daemons::Daemon;
 use crate::kernel::Kernel;
-use crate::time::{Class, TaskId, TaskSpec};
+use crate::time::{Class, QueueId, TaskId, TaskSpec};
 
 /// Files that are read for a look: buddyinfo, zoneinfo, vmstat and pressure/memory.
 const FILES: u64 = 4;
@@ -21,7 +21,7 @@ const FILES: u64 = 4;
 /// Record of a guard.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Guarded {
-    /// CPU time of the guard, looks included.
+    /// CPU time of the guard and of its steps, looks included.
     pub cpu: Nanos,
     /// Every step, in order.
     pub steps: Vec<GuardStep>,
@@ -43,32 +43,35 @@ pub struct GuardStep {
 /// A guard that runs.
 pub(crate) struct RunningGuard {
     task: TaskId,
+    /// CPU time of the processes that made its steps.
+    cpu: Nanos,
     steps: Vec<GuardStep>,
 }
 
 impl Kernel {
     /// Starts a guard. It is no program that the run waits for.
     pub(crate) fn start_guard(self: &Rc<Self>, config: Config) {
-        // Nothing in the lab collapses ranges for others. The guard has been there since long before the run, as the daemons.
-        let controller = Controller::new(Config { may_collapse: false, ..config }).with_savings();
+        // Nothing in the lab collapses ranges for others.
+        let controller = Controller::new(Config { may_collapse: false, ..config });
         let daemon = Daemon::new(self, Task::default());
-        let task = self.handle.spawn(TaskSpec::new("order9-guard").daemon(), guard(daemon, controller));
+        let ended = self.handle.new_queue("a step of the guard has ended");
+        let task = self.handle.spawn(TaskSpec::new("order9-guard").daemon(), guard(daemon, controller, ended));
         let task = task.expect("a task that may run on every CPU");
-        *self.guard.borrow_mut() = Some(RunningGuard { task, steps: Vec::new() });
+        *self.guard.borrow_mut() = Some(RunningGuard { task, cpu: Nanos::ZERO, steps: Vec::new() });
     }
 
     /// Record of the guard, if one ran.
     pub(crate) fn guarded(&self) -> Option<Guarded> {
-        let RunningGuard { task, steps } = self.guard.take()?;
-        Some(Guarded { cpu: Nanos::new(self.cpu_of([task].into_iter())), steps })
+        let RunningGuard { task, cpu, steps } = self.guard.take()?;
+        Some(Guarded { cpu: cpu + Nanos::new(self.cpu_of([task].into_iter())), steps })
     }
 }
 
-async fn guard(daemon: Daemon, mut controller: Controller) {
+async fn guard(daemon: Daemon, mut controller: Controller, ended: QueueId) {
     loop {
         let seen = look(&daemon).await;
-        if let Some(action @ Action::Compact { node, at_most }) = controller.decide(&seen).action {
-            let took = compact(&daemon, node, at_most).await;
+        if let Some(action @ Action::Compact { node, .. }) = controller.decide(&seen).action {
+            let took = compact(&daemon, &mut controller, node, ended).await;
             let after = look(&daemon).await;
             let lesson = controller.learn(action, &took, &after);
             let step = GuardStep { at: after.at, node, took, lesson };
@@ -104,20 +107,39 @@ async fn look(daemon: &Daemon) -> Observation {
     })
 }
 
-/// Writes to `nodeN/compact`, and is broken off once the time is over.
-async fn compact(daemon: &Daemon, node: NodeId, at_most: Nanos) -> Took {
-    let kernel = &daemon.kernel;
-    let task = kernel.handle.current().expect("it runs");
-    let costs = || {
-        (kernel.handle.now(), Nanos::new(kernel.cpu_of([task].into_iter())), kernel.stalls.some(kernel.handle.now()))
-    };
-    let (begin, cpu, stalled) = costs();
-    daemon.deadline.set(begin + at_most);
-    kernel.pay(Class::System, kernel.prices.syscall).await;
-    compact_node(daemon, node).await;
-    daemon.spend().await;
-    let completed = !daemon.task().oom_victim;
-    daemon.deadline.set(Nanos::new(u64::MAX));
-    let (end, cpu_then, stalled_then) = costs();
-    Took { elapsed: end - begin, cpu: cpu_then - cpu, stalled: stalled_then - stalled, completed, collapsed: 0 }
+/// Has a process write to `nodeN/compact`, looks at it meanwhile, and kills it when it has done enough.
+async fn compact(watcher: &Daemon, controller: &mut Controller, node: NodeId, ended: QueueId) -> Took {
+    let kernel = &watcher.kernel;
+    let worker = Rc::new(Daemon::new(kernel, Task::default()));
+    let (begin, stalled) = (kernel.handle.now(), kernel.stalls.some(kernel.handle.now()));
+    let task = kernel.handle.spawn(TaskSpec::new("order9-compact").daemon(), write(Rc::clone(&worker), node, ended));
+    let task = task.expect("a task that may run on every CPU");
+    let cpu = || Nanos::new(kernel.cpu_of([task].into_iter()));
+    let mut broken_off = None;
+    while !worker.has_ended.get() {
+        match controller.watch(cpu(), &look(watcher).await) {
+            // It may have ended while the guard looked.
+            _ if worker.has_ended.get() => {}
+            Watch::GoesOn { look_in } => drop(kernel.handle.wait(ended, Some(look_in)).await),
+            Watch::Stops(stop) => {
+                broken_off = Some(stop);
+                worker.killed.set(true);
+                break;
+            }
+        }
+    }
+    kernel.handle.join(task).await;
+    let now = kernel.handle.now();
+    let stalled = kernel.stalls.some(now) - stalled;
+    kernel.guard.borrow_mut().as_mut().expect("it runs").cpu += cpu();
+    Took { elapsed: now - begin, cpu: cpu(), stalled, broken_off, collapsed: 0 }
+}
+
+/// The process that writes to the file.
+async fn write(worker: Rc<Daemon>, node: NodeId, ended: QueueId) {
+    worker.kernel.pay(Class::System, worker.kernel.prices.syscall).await;
+    compact_node(&*worker, node).await;
+    worker.spend().await;
+    worker.has_ended.set(true);
+    worker.kernel.handle.wake_all(ended);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use order9_guard::Took;
+use order9_guard::{Stop, Took};
 use order9_host::smaps::{self, MappedRange};
 use order9_live::{Collapser, DAMON_PROCESSES, Damon, DamonError, Region, Watched, own_cpu_time};
 use order9_units::{Bytes, Nanos};
@@ -38,10 +38,13 @@ pub(super) fn collapse(pages: u64, at_most: Nanos) -> (Took, String) {
     let until = Instant::now() + Duration::from_nanos(at_most.get());
     let before: Vec<(u32, Bytes)> = pids(&pieces).into_iter().map(|pid| (pid, huge_of(pid))).collect();
     let mut left = pages;
-    let mut completed = true;
+    let mut broken_off = None;
     for piece in &pieces {
-        completed = left > 0 && Instant::now() < until;
-        if !completed {
+        if left == 0 {
+            break;
+        }
+        if Instant::now() >= until {
+            broken_off = Some(Stop::Cpu);
             break;
         }
         // A process that is gone has none.
@@ -53,7 +56,7 @@ pub(super) fn collapse(pages: u64, at_most: Nanos) -> (Took, String) {
         elapsed: Nanos::new(begin.elapsed().as_nanos() as u64),
         cpu: own_cpu_time().saturating_sub(cpu) + watched,
         stalled: Nanos::ZERO,
-        completed,
+        broken_off,
         collapsed,
     };
     (took, order)

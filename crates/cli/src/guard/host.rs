@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use order9_guard::{Action, NodeSeen, Observation, Stalled, Took};
+use order9_guard::{Action, NodeSeen, Observation, Stalled, Took, Watch};
 use order9_host::{Root, Totals, TotalsError, totals};
-use order9_live::{end_with_parent, step};
+use order9_live::{Step, end_with_parent, step};
 use order9_units::{Nanos, NodeId, Order, Pages};
 
 use super::collapse::collapse;
@@ -48,23 +48,46 @@ impl Host {
         })
     }
 
-    /// Acts, and says what that took, and how it was done, in words that are empty where there is one way.
-    pub(super) fn act(&self, action: Action) -> Result<(Took, String), Failure> {
+    /// Acts, as long as `watch` says, and says what that took, and how it was done, in words that are empty where there is one way.
+    pub(super) fn act(
+        &self,
+        action: Action,
+        watch: impl FnMut(Nanos, &Observation) -> Watch,
+    ) -> Result<(Took, String), Failure> {
         let stalled = self.stalled();
         let (mut took, how) = match action {
-            Action::Compact { node, at_most } => {
-                let mut command = Command::new("/proc/self/exe");
-                command.args(["compact-node", &node.to_string()]);
-                let step = step(command, at_most).map_err(|error| {
-                    Failure::file(&file_of(node), format!("cannot be written: {}", io_sentence(&error)))
-                })?;
-                let (elapsed, cpu, completed) = (step.elapsed, step.cpu, step.completed);
-                (Took { elapsed, cpu, stalled: Nanos::ZERO, completed, collapsed: 0 }, String::new())
-            }
+            Action::Compact { node, .. } => (self.compact(node, watch)?, String::new()),
             Action::Collapse { pages, at_most } => collapse(pages, at_most),
         };
         took.stalled = self.stalled().saturating_sub(stalled);
         Ok((took, how))
+    }
+
+    /// Has a process of its own compact a node.
+    fn compact(&self, node: NodeId, mut watch: impl FnMut(Nanos, &Observation) -> Watch) -> Result<Took, Failure> {
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["compact-node", &node.to_string()]);
+        let (mut stop, mut failed) = (None, None);
+        let step = step(command, |cpu| match self.look().map(|seen| watch(cpu, &seen)) {
+            Ok(Watch::GoesOn { look_in }) => Some(look_in),
+            Ok(Watch::Stops(reason)) => {
+                stop = Some(reason);
+                None
+            }
+            Err(error) => {
+                failed = Some(Failure::Usage(error.to_string()));
+                None
+            }
+        });
+        let step =
+            step.map_err(|error| Failure::file(&file_of(node), format!("cannot be written: {}", io_sentence(&error))))?;
+        match failed {
+            Some(failure) => Err(failure),
+            None => {
+                let Step { elapsed, cpu, .. } = step;
+                Ok(Took { elapsed, cpu, stalled: Nanos::ZERO, broken_off: stop, collapsed: 0 })
+            }
+        }
     }
 
     fn now(&self) -> Nanos {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use order9_export::metrics::{Kind, Metric, Sample, text};
 use order9_guard::{Controller, NodeStatus, Verdict};
@@ -70,7 +70,7 @@ pub(super) fn metrics(controller: &Controller, reloads: Reloads) -> String {
         ),
         metric(
             "order9_guard_steps_broken_off_total",
-            "Steps that were broken off at their time.",
+            "Steps that were broken off.",
             counter,
             bare(totals.broken_off as f64),
         ),
@@ -109,9 +109,11 @@ pub(super) fn metrics(controller: &Controller, reloads: Reloads) -> String {
     ])
 }
 
-/// Writes metrics where a collector looks for them: a reader never sees half of the file. Metrics need not survive a crash.
-pub(super) fn write_textfile(path: &Path, text: &str) -> io::Result<()> {
-    let new = path.with_extension("prom.new");
+/// Puts a file in the place of another one: a reader never sees half of it. It need not survive a crash of the machine.
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
     // What lies there is a file of a guard that was killed, or nobody's.
     let _ = fs::remove_file(&new);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;

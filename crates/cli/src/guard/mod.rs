@@ -1,5 +1,6 @@
 //! `order9 guard`.
 
+mod balance;
 mod collapse;
 mod host;
 mod listen;

@@ -6,16 +6,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use order9_guard::{Action, Controller, Decision, GuardFile, Lesson};
+use order9_guard::{Action, Balance, Controller, Decision, GuardFile, Lesson, Stop, Watch};
 use order9_journal::{DIRECTORY, exclusive};
 use order9_referee::check_compaction;
-use order9_units::NodeId;
+use order9_units::{Nanos, NodeId};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::balance;
 use super::host::{Host, file_of};
 use super::listen::{Latest, Listening};
-use super::metrics::{Reloads, metrics, write_textfile};
+use super::metrics::{Reloads, metrics, replace};
 use crate::failure::{Failure, io_sentence};
 use crate::output::say;
 
@@ -34,6 +35,8 @@ struct Service {
     listening: Option<Listening>,
     written: Option<Instant>,
     reloads: Reloads,
+    /// A signal that came during a step.
+    heard: Option<i32>,
 }
 
 /// Guards this host until a signal ends it.
@@ -51,7 +54,7 @@ pub(super) fn run(path: &Path, file: GuardFile) -> Result<(), Failure> {
     let signals = signals()?;
     let mut service = Service {
         path: path.to_owned(),
-        controller: Controller::new(file.config.clone()),
+        controller: controller(&file)?,
         file,
         host,
         said: Vec::new(),
@@ -59,6 +62,7 @@ pub(super) fn run(path: &Path, file: GuardFile) -> Result<(), Failure> {
         listening: None,
         written: None,
         reloads: Reloads::default(),
+        heard: None,
     };
     service.listen()?;
     // A place that cannot be written ends the guard now, and not after a while.
@@ -74,6 +78,15 @@ pub(super) fn run(path: &Path, file: GuardFile) -> Result<(), Failure> {
     service.end();
     ended?;
     log("ended")
+}
+
+/// A controller with the budgets of the guard before.
+fn controller(file: &GuardFile) -> Result<Controller, Failure> {
+    let new = || Controller::new(file.config.clone());
+    balance::restored(new()).or_else(|refused| {
+        log(&refused.to_string())?;
+        Ok(new().with_balance(Balance::EMPTY, Nanos::ZERO))
+    })
 }
 
 /// Takes the lock that two guards never have at once.
@@ -105,9 +118,10 @@ impl Service {
             self.publish()?;
             self.tell(&decision)?;
             if let Some(action) = decision.action {
-                self.act(action, &decision)?;
+                self.act(action, &decision, signals)?;
             }
-            match signals.recv_timeout(Duration::from_nanos(self.controller.pause().get())) {
+            let pause = Duration::from_nanos(self.controller.pause().get());
+            match self.heard.take().map_or_else(|| signals.recv_timeout(pause), Ok) {
                 Ok(SIGHUP) => self.reload()?,
                 Err(RecvTimeoutError::Timeout) => {}
                 _ => return Ok(()),
@@ -126,10 +140,17 @@ impl Service {
         Ok(())
     }
 
-    fn act(&mut self, action: Action, decision: &Decision) -> Result<(), Failure> {
-        let (took, how) = self.host.act(action)?;
+    fn act(&mut self, action: Action, decision: &Decision, signals: &Receiver<i32>) -> Result<(), Failure> {
+        // Whoever kills the guard now gives the next one nothing to spend.
+        self.keep(self.controller.balance().spent())?;
+        let (controller, heard) = (&mut self.controller, &mut self.heard);
+        let (took, how) = self.host.act(action, |cpu, seen| {
+            *heard = signals.try_recv().ok();
+            if heard.is_some() { Watch::Stops(Stop::Signal) } else { controller.watch(cpu, seen) }
+        })?;
         let after = self.host.look().map_err(|error| Failure::Usage(error.to_string()))?;
         let lesson = self.controller.learn(action, &took, &after);
+        self.keep(self.controller.balance())?;
         let what = match action {
             Action::Compact { node, .. } => {
                 let verdict = decision.verdicts.iter().find(|(of, _)| *of == node);
@@ -138,10 +159,15 @@ impl Service {
             Action::Collapse { .. } => format!("{action}, {how}"),
         };
         let result = match (action, lesson) {
-            (Action::Collapse { .. }, Lesson::Worth { gain, .. }) => format!("{gain} huge pages collapsed"),
+            (Action::Collapse { .. }, Lesson::Worth { gain }) => format!("{gain} huge pages collapsed"),
             (_, lesson) => lesson.to_string(),
         };
         log(&format!("{what}: {result}, in {took}"))
+    }
+
+    /// Keeps what the budgets hold for the guard after this one. A folder that is full ends no guard.
+    fn keep(&self, balance: Balance) -> Result<(), Failure> {
+        balance::keep(balance).or_else(|failure| log(&failure.to_string()))
     }
 
     /// Reads the configuration anew; a bad one leaves the one before in force.
@@ -192,7 +218,7 @@ impl Service {
         self.written = Some(Instant::now());
         let Some(path) = &self.file.textfile else { return Ok(()) };
         let text = metrics(&self.controller, self.reloads);
-        write_textfile(path, &text).map_err(|error| Failure::file(path, io_sentence(&error)))
+        replace(path, &text).map_err(|error| Failure::file(path, io_sentence(&error)))
     }
 
     /// Removes the textfile of a configuration: metrics of a guard that no longer writes them would mislead.

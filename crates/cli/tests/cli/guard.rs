@@ -114,6 +114,9 @@ fn the_guard_is_tried_beside_the_kernel_and_the_runs_are_kept() {
     assert!(digests.len() == 2 && digests[0] == digests[1], "guards repeat to the same digest: {repeated}");
 }
 
+/// What the budgets of the guards of this host hold.
+const BUDGET: &str = "/run/order9/guard.budget";
+
 /// A guard on this host; killed where a test fails.
 struct Guard {
     child: Child,
@@ -176,7 +179,7 @@ fn a_guard_on_this_host_acts_reloads_and_ends() {
     let config = path("guard.toml");
     // More than there can be, so that it acts; and little of this host's time.
     let text = format!(
-        "goal = \"100%\"\nperiod = \"50ms\"\n[budget]\ncpu = \"20%\"\nstep = \"5ms\"\nstep_max = \"20ms\"\n[pressure]\nsome = \"100%\"\n\
+        "goal = \"100%\"\nperiod = \"50ms\"\n[budget]\ncpu = \"20%\"\nsave = \"100ms\"\n[pressure]\nsome = \"100%\"\n\
          full = \"100%\"\n[metrics]\ntextfile = \"{0}/guard.prom\"\nlisten = \"unix:{0}/guard.sock\"\n",
         folder.path().display()
     );
@@ -188,6 +191,8 @@ fn a_guard_on_this_host_acts_reloads_and_ends() {
     guard.says("free huge pages");
     // Whether memory can be compacted is the host's business; that it is judged is the guard's.
     guard.says(": waits: ");
+    let kept = fs::read_to_string(BUDGET).expect("it was kept before the first step");
+    assert!(kept.starts_with("at ") && kept.contains("\ncpu ") && kept.contains("\nstall "), "{kept}");
     let second = order9_line("guard --config {}", &config);
     assert!(second.refusal().starts_with("another order9 guard runs on this host"), "{}", second.stderr);
 
@@ -219,6 +224,14 @@ fn a_guard_on_this_host_acts_reloads_and_ends() {
     guard.says("ended");
     assert!(guard.child.wait().unwrap().success());
     assert!(!path("guard.sock").exists() && !path("guard.prom").exists(), "nothing is left behind");
+
+    fs::write(BUDGET, "much\n").unwrap();
+    let mut next = Guard::start(&config);
+    let refused = next.says("budgets begin empty");
+    assert_eq!(refused, format!("order9 guard: {BUDGET}: not as a guard wrote it: budgets begin empty\n"));
+    next.signal("-TERM");
+    next.says("ended");
+    fs::remove_file(BUDGET).unwrap();
 }
 
 #[test]
