@@ -16,9 +16,9 @@ const LATEST: f64 = 0.3;
 /// measured.
 const PASS_BLOCK: Nanos = Nanos::new(3000);
 
-/// Time in which a step may gain nothing, as a multiple of what it needs to pass the work of earlier ones. It is also what a step has to have
-/// before it, so that most of it is work.
-const PASSES: u64 = 4;
+/// Time in which a step may gain nothing, as a multiple of what it needs to pass the work of earlier ones and of the price of the fewest huge
+/// pages that count. It is also what a step has to have before it, so that most of it is work.
+const PATIENCE: u64 = 4;
 
 /// State of one node.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Node {
 
     /// CPU time in which a step may gain nothing before it is in vain, and which it has to have before it.
     pub(crate) fn patience(&self, config: &Config) -> Nanos {
-        config.cost * config.gain.max(1) + self.passing * PASSES
+        (config.cost * config.gain.max(1) + self.passing) * PATIENCE
     }
 
     /// Huge pages that a step on a node like this still has to gain.
