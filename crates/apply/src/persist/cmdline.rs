@@ -76,7 +76,7 @@ fn size(name: &str) -> Option<String> {
     short(rest.split_once("kB")?.0.parse().ok()?)
 }
 
-/// So many KiB as parameters name a size.
+/// A size in KiB, as parameters name it.
 fn short(kib: u64) -> Option<String> {
     let units = [(1 << 20, "G"), (1 << 10, "M"), (1, "K")];
     units.iter().find(|(unit, _)| kib.is_multiple_of(*unit)).map(|(unit, word)| format!("{}{word}", kib / unit))
