@@ -7,7 +7,7 @@ use order9_units::Nanos;
 
 use crate::config::Share;
 
-/// What budgets hold, for a guard that starts later on the same host: in ns, less than nothing where there is a debt.
+/// Contents of budgets, for a guard that starts later on the same host: in ns, less than nothing where there is a debt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Balance {
     /// Of the CPU budget.
@@ -47,7 +47,7 @@ impl Bucket {
         Self { has: (has as f64).min(self.most), ..self }
     }
 
-    /// What it holds; negative is a debt.
+    /// Time in it; negative is a debt.
     pub(crate) fn holds(&self) -> i64 {
         // A float that is too large becomes the largest number.
         self.has as i64

@@ -95,7 +95,7 @@ impl Controller {
         self
     }
 
-    /// What the budgets hold.
+    /// Balance of the budgets.
     #[must_use]
     pub fn balance(&self) -> Balance {
         Balance { cpu: self.cpu.holds(), stall: self.stall.holds() }

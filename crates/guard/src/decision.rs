@@ -53,12 +53,12 @@ pub struct Took {
 /// Answer to a look at a step that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// It goes on.
+    /// The step goes on.
     GoesOn {
         /// Time after which to look again.
         look_in: Nanos,
     },
-    /// It is to be broken off.
+    /// The step is to be broken off.
     Stops(Stop),
 }
 
@@ -75,9 +75,9 @@ pub enum Stop {
     Pressure,
     /// Fewer pages are free than the low marks.
     LowMemory,
-    /// It gains too little for what it costs.
+    /// The step gains too little for what it costs.
     Vain,
-    /// It has lasted as long as any may.
+    /// The step has lasted as long as any may.
     Long,
     /// The guard ends, or is to read its configuration.
     Signal,

@@ -1,4 +1,4 @@
-//! What the budgets of a guard hold, kept from one guard to the next: whoever starts it again gives it no time that way.
+//! Balance of a guard's budgets, kept from one guard to the next: whoever starts it again gives it no time that way.
 //!
 //! The file lies beside the lock, and is gone after a restart of the machine, as that is. Three lines: when it was written, in ns since the
 //! start of the machine, and what the budgets of CPU and of stalls held then, in ns.

@@ -114,7 +114,7 @@ fn the_guard_is_tried_beside_the_kernel_and_the_runs_are_kept() {
     assert!(digests.len() == 2 && digests[0] == digests[1], "guards repeat to the same digest: {repeated}");
 }
 
-/// What the budgets of the guards of this host hold.
+/// Balance of the budgets of the guards of this host hold.
 const BUDGET: &str = "/run/order9/guard.budget";
 
 /// A guard on this host; killed where a test fails.
