@@ -78,7 +78,7 @@ impl Memory {
 
 /// Ranges with a huge page's worth of memory that is in none, the largest such memory first; those that are advised, where there are some.
 fn worth_it(mut ranges: Vec<MappedRange>) -> Vec<MappedRange> {
-    ranges.retain(|range| range.huge_pages() > 0 && range.base() >= HUGE);
+    ranges.retain(|range| range.takes_huge() && range.base() >= HUGE);
     if ranges.iter().any(|range| range.is_advised) {
         ranges.retain(|range| range.is_advised);
     }
@@ -139,5 +139,7 @@ mod tests {
             |ranges: Vec<MappedRange>| worth_it(ranges).iter().map(|range| range.start >> 30).collect::<Vec<_>>();
         assert_eq!(starts(vec![range(1, 4, false), range(2, 8, false), range(3, 1, true)]), [2, 1]);
         assert_eq!(starts(vec![range(1, 4, false), range(2, 8, false), range(3, 2, true)]), [3]);
+        let refused = MappedRange { is_refused: true, ..range(2, 8, false) };
+        assert_eq!(starts(vec![range(1, 4, false), refused]), [1], "a range that is advised to have none");
     }
 }

@@ -19,6 +19,8 @@ pub struct MappedRange {
     pub anon_huge: Bytes,
     /// Whether the range is advised `MADV_HUGEPAGE`.
     pub is_advised: bool,
+    /// Whether the range is advised `MADV_NOHUGEPAGE`, so that the kernel makes no huge page there, whoever asks.
+    pub is_refused: bool,
 }
 
 /// Size of a huge page.
@@ -29,6 +31,12 @@ impl MappedRange {
     #[must_use]
     pub fn base(&self) -> Bytes {
         self.anonymous.saturating_sub(self.anon_huge)
+    }
+
+    /// Whether the kernel would make a huge page of memory in the range.
+    #[must_use]
+    pub fn takes_huge(&self) -> bool {
+        !self.is_refused && self.huge_pages() > 0
     }
 
     /// Addresses of the huge pages that lie in the range from end to end.
@@ -59,7 +67,10 @@ pub fn parse(text: &str) -> Vec<MappedRange> {
             Some(("Rss", size)) => range.resident = kib(size),
             Some(("Anonymous", size)) => range.anonymous = kib(size),
             Some(("AnonHugePages", size)) => range.anon_huge = kib(size),
-            Some(("VmFlags", flags)) => range.is_advised = flags.split_whitespace().any(|flag| flag == "hg"),
+            Some(("VmFlags", flags)) => {
+                let has = |wanted| flags.split_whitespace().any(|flag| flag == wanted);
+                (range.is_advised, range.is_refused) = (has("hg"), has("nh"));
+            }
             _ => {}
         }
     }
@@ -104,16 +115,21 @@ VmFlags: rd wr mr mw me ac hg sd
 7f0000c00000-7f0000c01000 r-xp 00000000 fe:00 77                         /usr/lib/my lib.so
 Rss:                   4 kB
 VmFlags: rd ex 
+7f0001000000-7f0001800000 rw-p 00000000 00:00 0 
+Anonymous:          8192 kB
+VmFlags: rd wr mr mw me ac nh 
 ";
 
     #[test]
     fn ranges_have_what_is_resident_in_them() {
-        let [range, file] = parse(TEXT).try_into().expect("two ranges");
+        let [range, file, refused] = parse(TEXT).try_into().expect("three ranges");
         assert_eq!((range.start, range.name.as_str(), range.is_advised), (0x7f00_0010_0000, "", true));
         assert_eq!((range.resident.get(), range.base().get()), (6 << 20, 4 << 20));
         assert_eq!(range.slots().collect::<Vec<_>>(), [0x7f00_0020_0000, 0x7f00_0040_0000, 0x7f00_0060_0000]);
         assert_eq!(range.huge_pages(), 3);
         assert_eq!((file.name.as_str(), file.is_advised, file.huge_pages()), ("/usr/lib/my lib.so", false, 0));
+        assert_eq!((refused.is_refused, refused.huge_pages()), (true, 4));
+        assert_eq!([range, file, refused].map(|range| range.takes_huge()), [true, false, false]);
     }
 
     proptest! {

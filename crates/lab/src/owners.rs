@@ -48,7 +48,9 @@ impl<'a> OwnersOf<'a> {
         process.anonymous += pages;
         if pages >= PAGEBLOCK_PAGES {
             process.anon_huge += pages;
-        } else if let Some(vma) = vma.filter(|vma| vma.range.len() >= PAGEBLOCK_PAGES) {
+        } else if let Some(vma) =
+            vma.filter(|vma| vma.range.len() >= PAGEBLOCK_PAGES && vma.advice != HugeAdvice::NoHuge)
+        {
             process.collapsible += pages;
             process.advised_base += if vma.advice == HugeAdvice::Huge { pages } else { Pages::ZERO };
         }

@@ -148,7 +148,7 @@ pub(crate) struct Making<'a> {
     pub(crate) start: &'a Start,
     /// Program of the runs; `None` is the workload of the plan.
     pub(crate) program: Option<&'a Arc<dyn Program>>,
-    /// Somebody wants the snapshots that runs ask for.
+    /// Whether somebody wants the snapshots that runs ask for.
     pub(crate) keeps_snapshots: bool,
     /// Raised where nobody wants further results.
     pub(crate) stop: Option<Arc<AtomicBool>>,

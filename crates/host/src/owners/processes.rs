@@ -32,7 +32,7 @@ pub(super) fn read(pid: u32) -> io::Result<(Process, Vec<MappedRange>)> {
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}"));
     let ranges = smaps::parse(&file("smaps")?);
     let sum = |of: fn(&MappedRange) -> Bytes| pages(ranges.iter().map(of).sum());
-    let holds_huge = |range: &&MappedRange| range.huge_pages() > 0;
+    let takes_huge = |range: &&MappedRange| range.takes_huge();
     let base = |ranges: &mut dyn Iterator<Item = &MappedRange>| pages(ranges.map(MappedRange::base).sum());
     let process = Process {
         pid,
@@ -41,8 +41,8 @@ pub(super) fn read(pid: u32) -> io::Result<(Process, Vec<MappedRange>)> {
         resident: sum(|range| range.resident),
         anonymous: sum(|range| range.anonymous),
         anon_huge: sum(|range| range.anon_huge),
-        advised_base: base(&mut ranges.iter().filter(|range| range.is_advised).filter(holds_huge)),
-        collapsible: base(&mut ranges.iter().filter(holds_huge)),
+        advised_base: base(&mut ranges.iter().filter(|range| range.is_advised).filter(takes_huge)),
+        collapsible: base(&mut ranges.iter().filter(takes_huge)),
     };
     Ok((process, ranges))
 }

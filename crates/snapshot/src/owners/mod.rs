@@ -63,7 +63,7 @@ pub struct Process {
     pub anon_huge: Pages,
     /// Anonymous memory in base pages, in ranges that are advised `MADV_HUGEPAGE` and hold a huge page.
     pub advised_base: Pages,
-    /// Anonymous memory in base pages, in all ranges that hold a huge page.
+    /// Anonymous memory in base pages, in all ranges that hold a huge page and are not advised `MADV_NOHUGEPAGE`.
     pub collapsible: Pages,
 }
 

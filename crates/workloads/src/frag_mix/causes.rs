@@ -65,11 +65,13 @@ async fn unmovable<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop>
     Ok(())
 }
 
-/// Base pages of a program, one after another.
+/// Memory of a program, page after page.
 async fn fill<S: Sys>(sys: &S, parameters: &Parameters) -> Result<Area, Stop> {
     let length = sys.memory().free.get() / 100 * parameters.count("fill_percent") / UNIT.get() * UNIT.get();
     let area = sys.mmap(Mapping::anon(Bytes::new(length.max(UNIT.get())))).await?;
-    sys.madvise(area, Advice::NoHugePage).await?;
+    if parameters.word("advised") == "nohugepage" {
+        sys.madvise(area, Advice::NoHugePage).await?;
+    }
     sys.touch(area, Access::Write).await?;
     Ok(area)
 }

@@ -63,6 +63,13 @@ const PARAMETERS: &[Parameter] = &[
         default_text: "90, or 0 where memory is in use at the start",
     },
     Parameter {
+        key: "advised",
+        meaning: "whether the program's memory is advised MADV_NOHUGEPAGE, and so comes in base pages whatever thp/enabled says",
+        kind: Kind::Word(&["nohugepage", "no"]),
+        default: |_| Value::Word("nohugepage"),
+        default_text: "nohugepage",
+    },
+    Parameter {
         key: "freed_percent",
         meaning: "share of the program's pages that it gives back, anywhere",
         kind: PERCENT,

@@ -170,9 +170,10 @@ impl LruState {
             self.unlink_lru(idx, word, phys);
             let lru = self.lru_around(idx, phys);
             lru.sizes[list.index()] += word.frames();
-            let sentinel = lru.list(list);
-            phys.frames.table_mut().push_tail(sentinel, idx);
-            phys.frames.set(idx, word.with_list(list));
+            let word = word.with_list(list);
+            let list = lru.list(list);
+            phys.frames.table_mut().push_tail(list, idx);
+            phys.frames.set(idx, word);
             self.batch_lru(idx, phys);
             phys.counters.pgrotated += word.frames();
         }
