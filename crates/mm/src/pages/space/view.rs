@@ -122,18 +122,20 @@ impl UsedPages {
         match owner {
             Owner::Anon(mapping) => Mappings::One(mapping),
             Owner::Shared { first, .. } => Mappings::Several(self.rmap.chain(first).collect()),
-            Owner::File { file, index }
-                if self.cache.file(file).is_ok_and(|file| file.mappings(index) > 0)
-                    || self.file_pmds(idx, phys) > 0 =>
-            {
-                let candidates = self.cache.file(file).into_iter().flat_map(|file| &file.mapped_by);
-                Mappings::Several(
-                    candidates
-                        .filter_map(|(&start, places)| self.spaces.file_mapping(start, places, index, idx))
-                        .collect(),
-                )
-            }
+            Owner::File { file, index } => self.mappings_of_file_page(idx, file, index, phys),
             _ => Mappings::None,
+        }
+    }
+
+    /// Mappings of a page of a file: as many as are counted, among those of the file.
+    fn mappings_of_file_page(&self, idx: Idx, file: FileId, index: u64, phys: &PhysMem) -> Mappings {
+        let Ok(file) = self.cache.file(file) else { return Mappings::None };
+        let shown = |(&start, places): (&Mapping, &Range<u64>)| self.spaces.file_mapping(start, places, index, idx);
+        let mut shown = file.mapped_by.iter().filter_map(shown);
+        match file.mappings(index) + self.file_pmds(idx, phys) {
+            0 => Mappings::None,
+            1 => shown.next().map_or(Mappings::None, Mappings::One),
+            several => Mappings::Several(shown.take(several as usize).collect()),
         }
     }
 
