@@ -10,9 +10,9 @@ use crate::config::Share;
 /// Contents of budgets, for a guard that starts later on the same host: in ns, less than nothing where there is a debt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Balance {
-    /// Of the CPU budget.
+    /// Time in the CPU budget.
     pub cpu: i64,
-    /// Of the budget of stalls.
+    /// Time in the budget of stalls.
     pub stall: i64,
 }
 

@@ -55,7 +55,7 @@ fn config() -> Config {
     Config { goal: Goal::Count(500), ..Config::default() }
 }
 
-/// What a step meets: CPU time in which it gains nothing, huge pages for each 10 ms then, and the CPU time in which it is done.
+/// The memory that a step meets: CPU time in which it gains nothing, huge pages for each 10 ms then, and the CPU time in which it is done.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     passing_ms: u64,

@@ -1,6 +1,6 @@
 //! Cost of looking at one frame with compaction's two scanners, where nothing can be done about what they see.
 //!
-//! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
+//! Figures are medians of rounds, in time of the thread on a processor. Run with `cargo bench -p order9-mm
 //! --bench compact`.
 
 mod machine;

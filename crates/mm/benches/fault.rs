@@ -1,6 +1,6 @@
 //! Cost of faults of base and huge pages with everything counted, beside the bare allocations they stand on, in the same run.
 //!
-//! Figures are medians of rounds in which both take turns, in time on the processor where the host tells it, so that a busy
+//! Figures are medians of rounds in which both take turns, in time of the thread on a processor, so that a busy
 //! machine disturbs them little and both alike. Run with `cargo bench -p order9-mm --bench fault`.
 
 #[path = "../../frames/benches/stopwatch/mod.rs"]

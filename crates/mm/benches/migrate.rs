@@ -1,6 +1,6 @@
 //! Cost of moving base pages, everything counted: isolation, targets, copies of state, entries, freeing.
 //!
-//! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
+//! Figures are medians of rounds, in time of the thread on a processor. Run with `cargo bench -p order9-mm
 //! --bench migrate`.
 
 mod machine;

@@ -1,6 +1,6 @@
 //! Cost of reclaiming base pages, everything counted.
 //!
-//! Figures are medians of rounds, in time on the processor where the host tells it. Run with `cargo bench -p order9-mm
+//! Figures are medians of rounds, in time of the thread on a processor. Run with `cargo bench -p order9-mm
 //! --bench reclaim`.
 
 #[path = "../../frames/benches/stopwatch/mod.rs"]

@@ -140,10 +140,8 @@ impl Reclaim {
             let idx = run.chunk.isolated[at];
             tally.stats.taken += phys.frames.word(idx).frames();
             self.reclaim_page(run, idx, &mut tally, phys, pages, compaction);
-            if !tally.parts.is_empty() {
-                for part in core::mem::take(&mut tally.parts) {
-                    self.reclaim_page(run, part, &mut tally, phys, pages, compaction);
-                }
+            for part in core::mem::take(&mut tally.parts) {
+                self.reclaim_page(run, part, &mut tally, phys, pages, compaction);
             }
         }
         run.chunk.isolated.clear();

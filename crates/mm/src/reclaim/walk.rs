@@ -1,4 +1,4 @@
-//! Walks from the tail of an LRU list over pages that help a run, and how reclaim learns whether a page is in use.
+//! Walks from the tail of an LRU list over pages that help a run.
 
 use order9_frames::Idx;
 use order9_units::ZoneKind;

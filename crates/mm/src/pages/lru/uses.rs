@@ -4,7 +4,7 @@ use order9_frames::Idx;
 
 use crate::pages::UsedPages;
 use crate::phys::PhysMem;
-use crate::space::{Mapping, Owner, Prot, PteFlag, Spaces};
+use crate::space::{Prot, PteFlag};
 
 /// Accesses by way of the mappings of a page since they were last asked for.
 #[derive(Clone, Copy, Default)]
@@ -24,25 +24,16 @@ impl UsedPages {
             return self.take_huge_uses(idx, phys);
         }
         let mut uses = Uses::default();
-        match self.rmap.owner(idx) {
-            Owner::Anon(at) => self.spaces.take_use(at, &mut uses),
-            _ => self.mappings_of(idx, phys).iter().for_each(|&at| self.spaces.take_use(at, &mut uses)),
+        for &at in &*self.mappings_of(idx, phys) {
+            let space = self.spaces.living(at.space);
+            let Some(table) = space.table.table_mut(at.vpn) else { continue };
+            let pte = table.get(at.vpn);
+            if pte.has(PteFlag::Young) {
+                table.set(at.vpn, pte.with(PteFlag::Young, false));
+                uses.young += 1;
+                uses.executable |= space.vmas.find(at.vpn).is_some_and(|vma| vma.prot.has(Prot::EXEC));
+            }
         }
         uses
-    }
-}
-
-impl Spaces {
-    /// Counts the use of a page by one of its mappings, and forgets it.
-    #[inline]
-    fn take_use(&mut self, at: Mapping, uses: &mut Uses) {
-        let space = self.living(at.space);
-        let Some(table) = space.table.table_mut(at.vpn) else { return };
-        let pte = table.get(at.vpn);
-        if pte.has(PteFlag::Young) {
-            table.set(at.vpn, pte.with(PteFlag::Young, false));
-            uses.young += 1;
-            uses.executable |= space.vmas.find(at.vpn).is_some_and(|vma| vma.prot.has(Prot::EXEC));
-        }
     }
 }
