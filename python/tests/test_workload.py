@@ -215,3 +215,13 @@ def test_nodes_and_tmpfs_are_those_of_the_machine() -> None:
     assert not run.failures
     values = {name: run.samples(name).to_pydict()["value"] for name in ("node", "moved to")}
     assert values == {"node": [1.0], "moved to": [0.0]}
+
+
+def test_a_process_says_how_soon_it_is_killed() -> None:
+    @o9.workload
+    def small(sys: o9.Sys) -> Calls:
+        yield sys.set_oom_score_adj(-1000)
+        with pytest.raises(ValueError, match="adj=2000 is not between -1000 and 1000"):
+            sys.set_oom_score_adj(2000)
+
+    assert not go(small).failures

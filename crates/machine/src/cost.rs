@@ -119,6 +119,8 @@ prices! {
     fallback_search,
     /// Looking at one frame while a pageblock is counted, moved between lists or scanned by compaction.
     frame_scan,
+    /// Passing one pageblock in compaction by its skip hint.
+    block_pass,
     /// Moving one free block to another type's list.
     block_retype,
     /// Clearing one page of 4096 bytes.
@@ -318,7 +320,8 @@ impl Prices {
             huge_parts_unmapped, pmds_split, ..
         } = *done.rest;
         let unlocked = of_faults
-            + self.frame_scan.times(scanned_unlocked + blocks_passed)
+            + self.frame_scan.times(scanned_unlocked)
+            + self.block_pass.times(blocks_passed)
             + self.copy_page.times(pages_copied)
             // A copy reads as much as it writes.
             + Picos(self.copy_page.0 / 2).times(pages_compared)

@@ -8,7 +8,6 @@ use std::num::NonZeroU64;
 use std::rc::{Rc, Weak};
 
 use order9_mm::env::SpinLock;
-use order9_mm::slab::CacheSpec;
 use order9_mm::{FileId, Mm, SpaceId, Zone, ZoneId};
 use order9_units::{Bytes, Nanos, NodeId};
 
@@ -135,7 +134,7 @@ impl Kernel {
         let storage = Storage::new(&handle, &options.disks, engine.policy().reclaim.large_requests, this);
         storage.swapon(&mut engine);
         if storage.main().is_some() {
-            engine.mount(CacheSpec::XFS_INODE).expect("an engine without filesystem");
+            engine.mount(storage.file_system().memory()).expect("an engine without filesystem");
         }
         let (flusher_wait, written) = (handle.new_queue("flusher"), handle.new_queue("end of writes"));
         let khugepaged_wait = handle.new_queue("khugepaged");

@@ -130,7 +130,7 @@ impl Thread {
             let order = Order::new(order).expect("slabs of kmalloc caches have at most order 3");
             let name = names[usize::from(reclaimable)];
             let spec = CacheSpec { name, object_size: Bytes::new(size), order, reclaimable };
-            self.kernel.with(|mm| mm.kmem_cache_create(spec)).expect("every size fits its order")
+            self.kernel.with(|mm| mm.kmem_cache(spec)).expect("every size fits its order")
         })
     }
 }

@@ -50,6 +50,6 @@ pub use kernel::Engine;
 pub use machine::{Machine, MachineError, Options, Tick};
 pub use oom::OutOfMemory;
 pub use results::{Operation, Outcome, Phase, Results, Sample, Series, Unit};
-pub use storage::{DiskLimits, MachineDisk};
+pub use storage::{DiskLimits, FileSystem, MachineDisk};
 pub use thread::Thread;
 pub use variation::Variation;

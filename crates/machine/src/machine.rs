@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use order9_mm::hugetlb::PoolSize;
+use order9_mm::policy::Scheduler;
 use order9_mm::{Mm, SWAP_MAX, SpaceId};
 use order9_units::{Bytes, Nanos, NodeId, Pages};
 use order9_workloads::{ChildKind, Facts, Parameters, Stop, Times, Workload, run_as_chosen};
@@ -166,6 +167,7 @@ impl Machine {
             tick: options.tick,
             scheduler: mm.policy().scheduler,
             preempt: mm.policy().preempt,
+            balance_interval: Some(balance_interval(mm.policy().scheduler)),
             start_jitter: variation.start_jitter(),
             switches_max: if options.trace.has_switches() { options.trace_max } else { 0 },
             ..Config::new(cpus, options.seed)
@@ -357,5 +359,14 @@ impl Kernel {
             (Stop::Killed { .. } | Stop::OutOfMemory(_), Some(kill)) => Outcome::OutOfMemory(kill.clone()),
             _ => Outcome::Stopped(stop),
         }
+    }
+}
+
+/// Time after which a busy CPU balances, for each CPU of its node: Linux' least interval of a millisecond times `busy_factor`, which is 32 up
+/// to 5.9 and 16 later. Here all of CFS has 32.
+const fn balance_interval(scheduler: Scheduler) -> Nanos {
+    match scheduler {
+        Scheduler::Cfs => Nanos::new(32_000_000),
+        Scheduler::Eevdf | Scheduler::EevdfDelayed => Nanos::new(16_000_000),
     }
 }

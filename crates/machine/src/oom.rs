@@ -6,6 +6,7 @@ use std::rc::Rc;
 use order9_mm::env::OomKill;
 use order9_mm::{Effort, Pressure, Request, SpaceId};
 use order9_units::{Nanos, Order, Pages};
+use order9_workloads::OomScoreAdj;
 
 use crate::kernel::Engine;
 use crate::oom_report::OomReport;
@@ -68,13 +69,13 @@ impl Pressure for Thread {
         if living.clone().any(|process| process.killed.get()) {
             return OomKill::Busy;
         }
-        let badness = |process: &&Rc<Process>| self.kernel.look(|mm| badness(mm, process.space));
+        let points = |process: &&Rc<Process>| self.kernel.look(|mm| oom_badness(mm, process, request));
         // Killing who has nothing on the nodes that are short would not help.
         let helps = |process: &&Rc<Process>| {
             self.kernel.look(|mm| mm.pages().spaces().may_use_nodes(process.space, request.nodemask))
         };
         // Of equals, the youngest.
-        let victim = living.filter(helps).max_by_key(badness).filter(|process| badness(process) > Pages::ZERO);
+        let victim = living.filter(helps).max_by_key(points).filter(|process| points(process).is_some());
         self.kernel.kills.borrow_mut().push(self.report(request, victim, &processes));
         let Some(victim) = victim else { return OomKill::NoVictim };
         self.kernel.with(|mm| mm.phys_mut().count_oom_kill());
@@ -85,21 +86,32 @@ impl Pressure for Thread {
 
 impl Thread {
     fn report(&self, request: &Request, victim: Option<&Rc<Process>>, all: &[Rc<Process>]) -> OutOfMemory {
-        let asked_by = self.process.name.to_string();
         self.kernel.look(|mm| OutOfMemory {
             at: self.kernel.handle.now(),
             victim: victim.map(|victim| victim.name.to_string()),
-            rss: victim.map_or(Pages::ZERO, |victim| badness(mm, victim.space)),
+            rss: victim.map_or(Pages::ZERO, |victim| held(mm, victim.space)),
             order: request.order,
             free: Pages::new(mm.frames().zones().iter().map(|zone| zone.free()).sum()),
             managed: Pages::new(mm.frames().zones().iter().map(|zone| zone.managed()).sum()),
-            report: OomReport { mm, request, asked_by: &asked_by, processes: all, victim }.to_string(),
-            asked_by,
+            report: OomReport { mm, request, asked_by: &self.process, processes: all, victim }.to_string(),
+            asked_by: self.process.name.to_string(),
         })
     }
 }
 
+/// Points of a process, of which the one with most is killed (`oom_badness`): the pages that this would free, and its `oom_score_adj` in
+/// thousandths of all pages that the request may have, and swap. `None` where it would free nothing, or must not be killed.
+fn oom_badness(mm: &Engine, process: &Process, request: &Request) -> Option<i64> {
+    let (held, adj) = (held(mm, process.space), process.oom_score_adj.get());
+    if held == Pages::ZERO || adj == OomScoreAdj::MIN {
+        return None;
+    }
+    let zones = mm.frames().zones().iter().filter(|zone| request.nodemask.is_none_or(|nodes| nodes.has(zone.node())));
+    let total = zones.map(|zone| zone.managed()).sum::<u64>() + mm.pages().swap().swap_total().get();
+    Some(held.get().cast_signed() + adj.get() * (total / 1000).cast_signed())
+}
+
 /// Pages that killing the process would free: mapped, in swap, and of page tables.
-fn badness(mm: &Engine, space: SpaceId) -> Pages {
+fn held(mm: &Engine, space: SpaceId) -> Pages {
     mm.space(space).map_or(Pages::ZERO, |space| space.rss().total() + space.swapped() + Pages::new(space.page_tables()))
 }

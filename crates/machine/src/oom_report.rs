@@ -47,7 +47,7 @@ const LETTERS: [(Migratetype, char); 6] = [
 pub(crate) struct OomReport<'a> {
     pub(crate) mm: &'a Engine,
     pub(crate) request: &'a Request,
-    pub(crate) asked_by: &'a str,
+    pub(crate) asked_by: &'a Process,
     /// All there were; their number is that of their address space, from 1 on.
     pub(crate) processes: &'a [Rc<Process>],
     pub(crate) victim: Option<&'a Rc<Process>>,
@@ -56,7 +56,8 @@ pub(crate) struct OomReport<'a> {
 impl fmt::Display for OomReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Request { order, gfp, .. } = *self.request;
-        writeln!(f, "{} invoked oom-killer: gfp_mask={gfp:?}, order={}, oom_score_adj=0", self.asked_by, order.get())?;
+        let (name, order, adj) = (&self.asked_by.name, order.get(), self.asked_by.oom_score_adj.get().get());
+        writeln!(f, "{name} invoked oom-killer: gfp_mask={gfp:?}, order={order}, oom_score_adj={adj}")?;
         self.levels(f)?;
         self.mm.frames().nodes().try_for_each(|node| self.node_levels(f, node))?;
         self.mm.frames().zones().iter().try_for_each(|zone| {
@@ -136,8 +137,8 @@ impl OomReport<'_> {
             let (pid, rss) = (process.space.index() + 1, space.rss().total().get());
             let total_vm: Pages = space.vmas().map(|vma| vma.range.len()).sum();
             let (tables, swapped) = (Pages::new(space.page_tables()).bytes().get(), space.swapped().get());
-            let name = &process.name;
-            writeln!(out, "[{pid:7}] {:8} {rss:8} {tables:14} {swapped:8} {:13} {name}", total_vm.get(), 0)?;
+            let (name, adj) = (&process.name, process.oom_score_adj.get().get());
+            writeln!(out, "[{pid:7}] {:8} {rss:8} {tables:14} {swapped:8} {adj:13} {name}", total_vm.get())?;
         }
         Ok(())
     }
@@ -160,7 +161,7 @@ impl OomReport<'_> {
             [total_vm.get(), anon_pages, file_pages, shmem_pages, space.page_tables()].map(|pages| pages * PAGE_KB);
         write!(out, "Out of memory: Killed process {} ({}) ", victim.space.index() + 1, victim.name)?;
         write!(out, "total-vm:{total}kB, anon-rss:{anon}kB, file-rss:{file}kB, shmem-rss:{shmem}kB, ")?;
-        writeln!(out, "pgtables:{tables}kB oom_score_adj:0")
+        writeln!(out, "pgtables:{tables}kB oom_score_adj:{}", victim.oom_score_adj.get().get())
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use order9_mm::tasks::fill_tables;
 use order9_mm::{Errno, SpaceId};
 use order9_units::Nanos;
-use order9_workloads::{Area, ChildKind, Ended, Measuring as _, Processes, Shared, Spread, Stop, Times};
+use order9_workloads::{Area, ChildKind, Ended, Measuring as _, OomScoreAdj, Processes, Shared, Spread, Stop, Times};
 use rand_pcg::rand_core::Rng as _;
 
 use crate::faults::refused;
@@ -22,6 +22,9 @@ use crate::mmap_lock::{VmaLocks, all_mappings};
 use crate::pages::Pin;
 use crate::thread::Thread;
 use crate::time::{Class, CpuId, Handle, LockId, LockKind, Mode, NoSuchCpu, QueueId, TaskId, TaskSpec};
+
+/// Time of computing after which a thread sees that its process is killed. So no reaper of the kernel has to take its memory before.
+const DIES_WITHIN: Nanos = Nanos::new(100_000_000);
 
 pub(crate) struct Process {
     pub(crate) name: Rc<str>,
@@ -32,6 +35,7 @@ pub(crate) struct Process {
     /// Threads that live; none once it has ended.
     pub(crate) threads: Cell<u64>,
     pub(crate) killed: Cell<bool>,
+    pub(crate) oom_score_adj: Cell<OomScoreAdj>,
     /// A thread of the kernel.
     pub(crate) kthread: bool,
     /// Pages it has made dirty since it last looked at how many there are.
@@ -84,6 +88,7 @@ impl Process {
             vma_locks: VmaLocks::new(handle, name),
             threads: Cell::new(1),
             killed: Cell::new(false),
+            oom_score_adj: Cell::default(),
             kthread,
             dirtied: Cell::default(),
             waiting: handle.new_queue(&format!("threads of {name}")),
@@ -132,6 +137,9 @@ impl Kernel {
         body: Body,
     ) {
         let process = Rc::new(Process::new(&self.handle, name, space, kind == ChildKind::Kernel));
+        if let Some((parent, _)) = &parent {
+            process.oom_score_adj.set(parent.process.oom_score_adj.get());
+        }
         self.processes.borrow_mut().push(Rc::clone(&process));
         let kernel = Rc::clone(self);
         let thread = Thread { kernel, process, task: space.into(), visits: false, next_look: Rc::default() };
@@ -166,7 +174,13 @@ impl Processes for Thread {
     }
 
     async fn compute(&self, time: Nanos) -> Result<(), Stop> {
-        self.run_user(time).await;
+        let mut rest = time;
+        while rest > Nanos::ZERO {
+            let piece = rest.min(DIES_WITHIN);
+            self.run_user(piece).await;
+            self.alive()?;
+            rest -= piece;
+        }
         self.alive()
     }
 
@@ -184,6 +198,12 @@ impl Processes for Thread {
     async fn set_spread(&self, spread: Spread) -> Result<(), Stop> {
         self.kernel.handle.set_packed(spread == Spread::Packed);
         self.alive()
+    }
+
+    async fn set_oom_score_adj(&self, adj: OomScoreAdj) -> Result<(), Stop> {
+        self.enter().await?;
+        self.process.oom_score_adj.set(adj);
+        Ok(())
     }
 
     async fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> Result<Child, Stop>

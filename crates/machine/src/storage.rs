@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Weak;
 
+use order9_mm::fs_cache::Filesystem;
 use order9_mm::page_cache::{FileWrite, ReadLimits};
 use order9_mm::reclaim::PageWrite;
+use order9_mm::slab::CacheSpec;
 use order9_mm::{FileId, SlotId, SwapWrite};
 use order9_units::{Bytes, Nanos, Pages};
 
@@ -31,6 +33,31 @@ pub struct MachineDisk {
     pub swap: Pages,
     /// Limits that were set.
     pub limits: DiskLimits,
+    /// The filesystem, if files are on this disk.
+    pub file_system: FileSystem,
+}
+
+/// Kind of filesystem, by the memory that it takes for files beside their pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileSystem {
+    /// Inodes alone, of the size that those of XFS have.
+    #[default]
+    Plain,
+    /// XFS with its log items, buffers of metadata and names.
+    Xfs,
+}
+
+impl FileSystem {
+    /// All kinds, by their names in machine files.
+    pub const ALL: [(&str, Self); 2] = [("plain", Self::Plain), ("xfs", Self::Xfs)];
+
+    /// The memory that it takes.
+    pub(crate) const fn memory(self) -> Filesystem {
+        match self {
+            Self::Plain => Filesystem::of_inodes(CacheSpec::XFS_INODE),
+            Self::Xfs => Filesystem::XFS,
+        }
+    }
 }
 
 /// Limits of a disk's requests, as far as the kernel does not choose them: it does by its release.
@@ -77,6 +104,7 @@ pub(crate) struct Storage {
     disks: Vec<Installed>,
     /// Place of the disk with the filesystem among them.
     main: Option<usize>,
+    file_system: FileSystem,
     under_way: RefCell<UnderWay>,
     pub(crate) blocks: RefCell<BlockMap>,
     /// Blocks that the log has taken so far.
@@ -168,6 +196,7 @@ impl Storage {
             Installed { disk, swap: of.swap.min(of.spec.size), read_ahead }
         };
         let main = disks.iter().position(MachineDisk::holds_files);
+        let file_system = main.map(|main| disks[main].file_system).unwrap_or_default();
         let disks: Vec<Installed> = disks.iter().map(install).collect();
         let capacity = main.map_or(Pages::ZERO, |main| {
             let of = &disks[main];
@@ -177,6 +206,7 @@ impl Storage {
         Self {
             disks,
             main,
+            file_system,
             under_way: RefCell::default(),
             blocks: RefCell::new(BlockMap::new(capacity)),
             logged: Cell::default(),
@@ -199,6 +229,11 @@ impl Storage {
     /// The disk with the filesystem.
     pub(crate) fn main(&self) -> Option<&Disk> {
         self.main.map(|main| &self.disks[main].disk)
+    }
+
+    /// The filesystem of that disk; the default where there is none.
+    pub(crate) const fn file_system(&self) -> FileSystem {
+        self.file_system
     }
 
     /// Distance that the disk with the filesystem is read ahead.

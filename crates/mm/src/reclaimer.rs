@@ -89,6 +89,8 @@ impl Stalled {
 pub enum ShrinkerKind {
     /// Dentries and inodes of the filesystem; needs `__GFP_FS`.
     Superblock,
+    /// Buffers of the filesystem's metadata.
+    Buffers,
     /// Huge pages with base pages that nobody maps, which splitting frees.
     DeferredSplit,
     /// The huge page of zeros, once nobody maps it.
@@ -103,6 +105,7 @@ impl ShrinkerKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Superblock | Self::Shmem => "super_cache_scan",
+            Self::Buffers => "xfs_buftarg_shrink_scan",
             Self::DeferredSplit => "deferred_split_scan",
             Self::HugeZeroPage => "shrink_huge_zero_page_scan",
         }

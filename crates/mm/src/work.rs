@@ -13,7 +13,7 @@ order9_frames::counts! {
     pub struct Work {
         /// Frames that compaction or khugepaged looked at without the lock of their zone.
         scanned_unlocked,
-        /// Pageblocks that compaction passed over, or asked for their hint, type and first frame.
+        /// Pageblocks that compaction passed over, by their hint or type.
         blocks_passed,
         /// Accesses of programs that the page table did not allow.
         faults,

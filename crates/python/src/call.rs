@@ -6,8 +6,8 @@ use order9_machine::Thread;
 use order9_units::{Bytes, Nanos, NodeId, NodeMask};
 use order9_workloads::{
     Access, AddressSpace as _, Administration as _, Advice, Area, ChildKind, DropCaches, FileId, Files as _,
-    KernelAlloc, KernelAllocator, Mapping, MbindFlags, Mempolicy, Mount, Nodes as _, PoolFile, Processes, Prot, Statfs,
-    Stop, Tmpfs as _,
+    KernelAlloc, KernelAllocator, Mapping, MbindFlags, Mempolicy, Mount, Nodes as _, OomScoreAdj, PoolFile, Processes,
+    Prot, Statfs, Stop, Tmpfs as _,
 };
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
@@ -64,6 +64,7 @@ pub(crate) enum Asked {
     Sleep(Nanos),
     Compute(Nanos),
     SetAffinity(Vec<u32>),
+    SetOomScoreAdj(OomScoreAdj),
     Spawn { kind: ChildKind, name: String, body: Arc<Py<PyAny>>, arguments: Arc<Py<PyTuple>>, failures: Failures },
     Wait(<Thread as Processes>::Child),
     Barrier(String, u64),
@@ -133,6 +134,7 @@ impl Asked {
             Self::Sleep(_) => "sleep",
             Self::Compute(_) => "compute",
             Self::SetAffinity(_) => "set_affinity",
+            Self::SetOomScoreAdj(_) => "set_oom_score_adj",
             Self::Spawn { .. } => "spawn",
             Self::Wait(_) => "wait",
             Self::Barrier(..) => "barrier",
@@ -190,6 +192,7 @@ impl Asked {
             Self::Sleep(time) => sys.sleep(*time).await.map(nothing),
             Self::Compute(time) => sys.compute(*time).await.map(nothing),
             Self::SetAffinity(cpus) => sys.set_affinity(cpus).await.map(nothing),
+            Self::SetOomScoreAdj(adj) => sys.set_oom_score_adj(*adj).await.map(nothing),
             Self::Spawn { kind, name, body, arguments, failures } => {
                 let (body, arguments, failures) = (Arc::clone(body), Arc::clone(arguments), failures.clone());
                 let begin = move |sys: Thread| drive(sys, body, arguments, failures);

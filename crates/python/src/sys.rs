@@ -10,7 +10,7 @@ use order9_machine::Thread;
 use order9_units::{Bytes, NodeId, NodeMask, Order};
 use order9_workloads::{
     Access, Administration as _, Advice, ChildKind, DropCaches, FileId, KernelAlloc, KernelAllocator, KernelSize,
-    Mapping, MbindFlags, Measuring as _, Mempolicy, Mount, Nodes as _, Of, Processes, Prot,
+    Mapping, MbindFlags, Measuring as _, Mempolicy, Mount, Nodes as _, Of, OomScoreAdj, Processes, Prot,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -307,6 +307,12 @@ impl PySys {
     /// sched_setaffinity of this thread.
     fn set_affinity(&self, cpus: Vec<u32>) -> Call {
         Call(Asked::SetAffinity(cpus))
+    }
+
+    /// /proc/self/oom_score_adj: how soon the OOM killer takes this process and children that it starts later, from -1000 (never) to 1000.
+    fn set_oom_score_adj(&self, adj: i64) -> PyResult<Call> {
+        let beyond = || PyValueError::new_err(format!("adj={adj} is not between -1000 and 1000"));
+        OomScoreAdj::new(adj).map(|adj| Call(Asked::SetOomScoreAdj(adj))).ok_or_else(beyond)
     }
 
     /// Starts a thread or process that runs `body(sys, *arguments)`: `kind` is thread, process, fork or kernel. Answers a Child.

@@ -49,8 +49,8 @@ pub use parameters::{Kind, Parameter, Parameters, Value};
 pub use spec::{Setting, Spec};
 pub use sys::{
     Access, AddressSpace, Administration, Advice, Area, ChildKind, DropCaches, Ended, Facts, FileId, Files,
-    KernelAlloc, KernelAllocator, KernelSize, Loads, Mapping, Measuring, Memory, Mount, Nodes, Numastat, Of, PoolFile,
-    Processes, Prot, Shared, Statfs, Stop, Sys, Times, Tmpfs,
+    KernelAlloc, KernelAllocator, KernelSize, Loads, Mapping, Measuring, Memory, Mount, Nodes, Numastat, Of,
+    OomScoreAdj, PoolFile, Processes, Prot, Shared, Statfs, Stop, Sys, Times, Tmpfs,
 };
 pub use trace::{Interval, Recording, RecordingError, Requests};
 pub use workload::{Workload, run_as_chosen};

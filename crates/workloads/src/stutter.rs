@@ -7,7 +7,7 @@ use crate::demand::{Chosen, Demand, pages};
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, ChildKind, DropCaches, FileId, Flag, Mapping, Measuring, Stop, Sys};
+use crate::sys::{Access, ChildKind, DropCaches, FileId, Flag, Mapping, Measuring, Stop, Sys, synced_file};
 
 /// The workload, but for its program [`run`].
 pub(crate) const WORKLOAD: Spec = Spec {
@@ -99,8 +99,7 @@ fn demand(of: &Chosen<'_>) -> Demand {
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     sys.phase("prepare");
     let length = parameters.bytes("file");
-    let source = sys.create_file(length).await?;
-    sys.sync().await?;
+    let source = synced_file(sys, length).await?;
     sys.drop_caches(DropCaches::All).await?;
     sys.phase("measure");
     let over = Flag::new(sys)?;

@@ -12,7 +12,7 @@ use crate::ladder::thread_ladder;
 use crate::measure::{Better, Family, Figure, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times};
+use crate::sys::{Access, Area, ChildKind, Ended, FileId, Mapping, Of, Stop, Sys, Times, synced_file};
 use crate::unit::UNIT;
 
 /// The workload, but for its program [`run`].
@@ -114,7 +114,7 @@ pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), 
     sys.phase("prepare");
     let file = match file_bytes {
         0 => None,
-        bytes => Some(sys.create_file(Bytes::new(bytes) + FILE_EXTRA).await?),
+        bytes => Some(synced_file(sys, Bytes::new(bytes) + FILE_EXTRA).await?),
     };
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use order9_record::Run;
 use order9_report::stats::Estimate;
 
-use super::numa;
+use super::{cycle, numa};
 
 /// A figure of every reading of the counters.
 type Figure = fn(&Reading<'_>) -> f64;
@@ -45,6 +45,9 @@ fn dirty_percent(reading: &Reading<'_>) -> f64 {
 
 /// The fact called so, the mean over runs of the kernel that it is about; `None` for facts that are no figures of a run.
 pub(super) fn value(name: &str, baseline: &[&Run], patched: &[&Run]) -> Option<Estimate> {
+    if name == "fault reduction" {
+        return Estimate::new(baseline.iter().filter_map(|run| fault_reduction(run, patched)));
+    }
     let of_baseline = name == "slab share of slab + page cache, baseline";
     let runs = if of_baseline { baseline } else { patched };
     let of_runs = Estimate::new(runs.iter().filter_map(|run| figure(name, run)));
@@ -62,9 +65,17 @@ fn figure(name: &str, run: &Run) -> Option<f64> {
         "cache split when memory first fills" => readings(run).next().map(|reading| cache_percent(&reading)),
         "time between attempts" => seconds_between_attempts(run),
         "proactive compaction runs during the test" => measured(run, "order9_compact_proactive_runs"),
+        "low mark at default" => cycle::low_mark(run),
+        "high mark at default" => cycle::high_mark(run),
         "samples" => Some(run.samples.len() as f64),
         _ => None,
     }
+}
+
+/// Faults of a run by those of the run with the same seed among `others`, which writes the same memory.
+fn fault_reduction(run: &Run, others: &[&Run]) -> Option<f64> {
+    let other = others.iter().find(|other| other.seed == run.seed)?;
+    Some(grown(run, "pgfault")? / grown(other, "pgfault")?.max(1.0))
 }
 
 /// Mean time, in seconds, between attempts of proactive compaction of a node: from the first reading that has one to the
@@ -93,6 +104,12 @@ fn readings(run: &Run) -> impl Iterator<Item = Reading<'_>> {
     let is_full = |reading: &Reading<'_>| reading.level("pgsteal_kswapd") + reading.level("pgsteal_direct") > 0.0;
     let rows = (0..run.counters.times.len()).filter(move |&row| run.counters.times[row] <= end);
     rows.map(move |row| Reading { run, row }).skip_while(move |reading| !is_full(reading))
+}
+
+/// Growth of a counter over the whole run.
+fn grown(run: &Run, counter: &str) -> Option<f64> {
+    let values = &run.counters.columns[run.counters.position(counter)?].values;
+    Some((values.last()? - values.first()?) as f64)
 }
 
 /// Growth of a counter in the phase that is measured.

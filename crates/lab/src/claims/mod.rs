@@ -3,6 +3,7 @@
 //! Rows and counters of a claim are those of the comparison tables, under the same names; facts are read off the counters
 //! over time ([`facts`]). What a run does not have is left out, and the statement that needs it is *not measured*.
 
+mod cycle;
 mod facts;
 mod numa;
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use order9_machine::disk::{DiskSpec, Rotating, Transfer, WriteCache};
-use order9_machine::{DiskLimits, MachineDisk};
+use order9_machine::{DiskLimits, FileSystem, MachineDisk};
 use order9_toml::{FileError, Leaf, Place, Problem as AnyProblem};
 use order9_units::{Bytes, Nanos, Pages};
 
@@ -11,7 +11,7 @@ use super::error::Problem;
 use super::figure::{FigureInfo, FigureText, Needed, Unit};
 
 /// Keys of a disk, required and optional.
-const KEYS: [(&str, Unit, Needed, &str); 16] = [
+const KEYS: [(&str, Unit, Needed, &str); 17] = [
     ("size", Unit::Size, Needed::Always, "How large the disk is."),
     ("read_latency", Unit::Time, Needed::Always, "What passes before the data of each read is transferred."),
     ("write_latency", Unit::Time, Needed::Always, "What passes before the data of each write is transferred."),
@@ -48,6 +48,12 @@ const KEYS: [(&str, Unit, Needed, &str); 16] = [
     ("write_cache", Unit::Size, Needed::Never, "What the disk's write cache holds."),
     ("write_cache_bandwidth", Unit::Rate, Needed::Never, "How fast data goes into the disk's write cache."),
     ("swap", Unit::Size, Needed::Never, "How much of the disk is swap."),
+    (
+        "file_system",
+        Unit::FileSystem,
+        Needed::Never,
+        "The filesystem, by the memory that it takes for files: `plain`, inodes alone, if it is not given, or `xfs`.",
+    ),
 ];
 
 /// Figures that belong together: who has one has all.
@@ -118,7 +124,8 @@ fn read(leaf: &Leaf<'_>) -> Result<DiskText, Refused> {
         rotational: value(&figures, "rotational").is_some_and(|rotational| rotational > 0),
         read_ahead: value(&figures, "read_ahead").map(|bytes| Pages::from_bytes_floor(Bytes::new(bytes))),
     };
-    Ok(DiskText { disk: MachineDisk { name, spec, swap, limits }, figures })
+    let file_system = value(&figures, "file_system").map(|at| FileSystem::ALL[at as usize].1).unwrap_or_default();
+    Ok(DiskText { disk: MachineDisk { name, spec, swap, limits, file_system }, figures })
 }
 
 fn figure(disk: &Leaf<'_>, entry: &Leaf<'_>) -> Result<FigureText, Refused> {

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use order9_machine::FileSystem;
 use order9_machine::cost::{PRICES, Picos};
 use order9_snapshot::prices::MEASURED;
 use order9_toml::{Leaf, Problem as AnyProblem};
@@ -46,6 +47,8 @@ pub enum Unit {
     Rate,
     /// A number of things.
     Count,
+    /// A filesystem, kept by its place in [`FileSystem::ALL`].
+    FileSystem,
 }
 
 /// A figure that machine files may hold.
@@ -232,6 +235,7 @@ impl Unit {
             Self::Factor => "factor",
             Self::Rate => "mb_per_s",
             Self::Count => "count",
+            Self::FileSystem => "name",
         }
     }
 
@@ -259,6 +263,10 @@ impl Unit {
             Self::Count => {
                 (leaf.whole_number().filter(|count| (1..=COUNT_MAX).contains(count)), "a whole number from 1 to 65536")
             }
+            Self::FileSystem => {
+                let place = |name| FileSystem::ALL.iter().position(|&(known, _)| known == name);
+                (leaf.value.as_str().and_then(place).map(|at| at as u64), "\"plain\" or \"xfs\"")
+            }
         };
         value.ok_or_else(|| leaf.wrong(expected))
     }
@@ -268,6 +276,7 @@ impl Unit {
     pub fn written(self, value: u64) -> String {
         match self {
             Self::Size => format!("\"{}\"", size::in_units(Bytes::new(value))),
+            Self::FileSystem => format!("\"{}\"", FileSystem::ALL[value as usize].0),
             Self::Count => value.to_string(),
             Self::Rate => Self::Time.written(value / 1000),
             Self::Time | Self::Factor if value.is_multiple_of(1000) => (value / 1000).to_string(),

@@ -55,7 +55,8 @@ pub struct ShowFigure {
     pub key: String,
     /// Value of the figure.
     pub value: f64,
-    /// Unit of the value: `ns`, `bytes`, `times`, `bytes per second`, or nothing.
+    /// Unit of the value: `ns`, `bytes`, `times`, `bytes per second`, `file system`
+    /// (0 is plain, 1 XFS), or nothing.
     pub unit: &'static str,
     /// Meaning of the figure, in words.
     pub meaning: &'static str,
@@ -85,6 +86,7 @@ impl Show {
                 Unit::Factor => (figure.value as f64 / 1000.0, "times"),
                 Unit::Rate => (figure.value as f64, "bytes per second"),
                 Unit::Count => (figure.value as f64, ""),
+                Unit::FileSystem => (figure.value as f64, "file system"),
             };
             ShowFigure {
                 key: figure.key.clone(),

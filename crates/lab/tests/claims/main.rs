@@ -66,7 +66,7 @@ fn compare_with_golden(name: &str, experiments: &[&str]) {
 
 #[test]
 fn proactive_compaction() {
-    compare_with_golden("000", &["unmovable", "hugealloc", "java-heap"]);
+    compare_with_golden("000", &["unmovable", "hugealloc", "score-cycle", "java-heap"]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn slab_reclaim_under_boosted_watermarks() {
 
 #[test]
 fn no_defragmentation_by_default() {
-    compare_with_golden("002", &["stutter", "usemem", "thpscale-4.4"]);
+    compare_with_golden("002", &["stutter", "usemem", "faults", "thpscale-4.4"]);
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn figures() -> String {
             Unit::Factor => "factor",
             Unit::Rate => "MB/s",
             Unit::Count => "count",
+            Unit::FileSystem => "name",
         };
         format!("| `{}` | {unit} | {} |\n", info.key, info.meaning.trim_end_matches('.'))
     };

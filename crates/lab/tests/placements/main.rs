@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_machine::disk::{DiskSpec, Transfer};
-use order9_machine::{DiskLimits, Machine, MachineDisk, Options, Outcome, Thread};
+use order9_machine::{DiskLimits, FileSystem, Machine, MachineDisk, Options, Outcome, Thread};
 use order9_mm::thp::{HugeDefrag, HugeEnabled};
 use order9_mm::{Layout, Mm, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
@@ -50,7 +50,8 @@ fn disk() -> MachineDisk {
         write_cache: None,
         in_memory: false,
     };
-    MachineDisk { name: "sda".to_owned(), spec, swap: Pages::ZERO, limits: DiskLimits::default() }
+    let (name, file_system) = ("sda".to_owned(), FileSystem::Plain);
+    MachineDisk { name, spec, swap: Pages::ZERO, limits: DiskLimits::default(), file_system }
 }
 
 /// Two nodes with a CPU each, settings as the list says.

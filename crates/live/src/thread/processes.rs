@@ -6,7 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, LazyLock};
 
 use order9_units::Nanos;
-use order9_workloads::{Area, ChildKind, Ended, Nodes as _, Processes, Shared, Spread, Stop, Times, streams};
+use order9_workloads::{
+    Area, ChildKind, Ended, Nodes as _, OomScoreAdj, Processes, Shared, Spread, Stop, Times, streams,
+};
 use rand_pcg::rand_core::Rng as _;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -66,6 +68,11 @@ impl Processes for Thread {
             set.set(cpu as usize);
         }
         sched_setaffinity(None, &set).map_err(|error| refused("sched_setaffinity", error))
+    }
+
+    async fn set_oom_score_adj(&self, _: OomScoreAdj) -> Result<(), Stop> {
+        // The program stands at 1000, so that the kernel kills nobody else of the host for it.
+        Err(Stop::Refused { call: "oom_score_adj", errno: "EACCES" })
     }
 
     async fn set_spread(&self, spread: Spread) -> Result<(), Stop> {

@@ -77,7 +77,7 @@ fn other_work_is_done_without_either() {
     let kinds: [Kind; 28] = [
         (|(frames, ..)| frames.zones_checked = 3, p.zone_check),
         (|(_, work, _)| work.scanned_unlocked = 3, p.frame_scan),
-        (|(_, work, _)| work.blocks_passed = 3, p.frame_scan),
+        (|(_, work, _)| work.blocks_passed = 3, p.block_pass),
         (|(frames, ..)| frames.pcp_hits = 3, p.pcp_hit),
         (|(_, work, _)| work.faults = 3, p.fault),
         (|(_, work, _)| work.vma_lookups = 3, p.vma_lookup),

@@ -86,7 +86,7 @@ impl Files for Thread {
             return Ok(named(file));
         }
         let file = self.kernel.with(|mm| mm.fs_create(Pages::ZERO)).map_err(|error| denied("open", error))?;
-        self.open_inode(file).await?;
+        tasks::create_inode(self, file).await.map_err(|why| self.stopped("open", why))?;
         let now = self.kernel.handle.now();
         self.kernel.with(|mm| mm.pages_mut().mark_inode_dirty(file, now)).map_err(|error| denied("open", error))?;
         self.spend().await;

@@ -19,6 +19,9 @@ pub struct Config {
     pub scheduler: Scheduler,
     /// Interruption of a task that has to make room. Default: voluntary.
     pub preempt: Preempt,
+    /// Time after which a CPU takes a task from another of its node that has one more than it, in ns for each CPU of the node.
+    /// Default `None`: never.
+    pub balance_interval: Option<Nanos>,
     /// Time that a CPU takes to switch to a task other than the one it ran last, in ns. Default zero: the machine's
     /// prices set it.
     pub context_switch: Nanos,
@@ -62,6 +65,7 @@ impl Config {
             tick: None,
             scheduler: Scheduler::default(),
             preempt: Preempt::default(),
+            balance_interval: None,
             context_switch: Nanos::ZERO,
             hung_task: Nanos::new(120_000_000_000),
             start_jitter: None,

@@ -94,6 +94,8 @@ pub(crate) struct Cpu {
     pub(crate) queue: Vec<TaskId>,
     /// Virtual time that no task of the CPU has more to fall behind: it never goes back.
     pub(crate) min_vruntime: i128,
+    /// Time at which it last took a task from a CPU that has as few.
+    balanced: Nanos,
 
     // Until the next task.
     pub(crate) current: Option<TaskId>,
@@ -120,6 +122,7 @@ impl Cpu {
             last: None,
             queue: Vec::new(),
             min_vruntime: 0,
+            balanced: Nanos::ZERO,
             current: None,
             busy_since: Nanos::ZERO,
             slice_start: Nanos::ZERO,
@@ -142,11 +145,21 @@ impl Cpu {
     }
 }
 
+/// Whether a CPU with tasks of the weight `busy` has so much more to do than one with `other` that tasks move: by more than 17 %, as
+/// `imbalance_pct` of Linux has it for CPUs that share a cache.
+const fn is_imbalanced(busy: u64, other: u64) -> bool {
+    busy * 100 > other * 117
+}
+
 impl World {
     /// Gives a task that waits for nothing any more a CPU, or a place in a run queue.
     pub(crate) fn make_runnable(&mut self, task: TaskId, arrival: Arrival) {
-        self.task_mut(task).state = State::Ready;
         let to = self.place(task);
+        self.make_runnable_on(to, task, arrival);
+    }
+
+    fn make_runnable_on(&mut self, to: usize, task: TaskId, arrival: Arrival) {
+        self.task_mut(task).state = State::Ready;
         self.attach(to, task, arrival);
         if self.cpus[to].current.is_none() {
             self.dispatch(to, task);
@@ -180,6 +193,31 @@ impl World {
         let allowed = (0..self.cpus.len()).filter(|cpu| task.may_run_on(*cpu));
         let best = allowed.min_by_key(|cpu| (self.cpus[*cpu].load(), *cpu != task.cpu, self.cpus[*cpu].node != node));
         best.expect("spawning checked that the task may run somewhere")
+    }
+
+    /// The CPU for a task that has made room at the end of its slice: one with fewer tasks. Or one of its node that has as few and
+    /// has not balanced for an interval, so that three tasks share two CPUs evenly.
+    fn place_balanced(&mut self, task: TaskId) -> usize {
+        let (from, to) = (self.task(task).cpu, self.place(task));
+        let Some(each) = self.config.balance_interval.filter(|_| to == from) else { return to };
+        let (node, load) = (self.cpus[from].node, self.cpus[from].load());
+        let of_node = |cpu: &Cpu| cpu.node == node;
+        let interval = each.get() * self.cpus.iter().filter(|cpu| of_node(cpu)).count() as u64;
+        let weight = self.average(from).weight + self.task(task).entity.weight;
+        let is_due = |&to: &usize| {
+            let cpu = &self.cpus[to];
+            to != from
+                && of_node(cpu)
+                && self.task(task).may_run_on(to)
+                && cpu.load() == load
+                && is_imbalanced(weight, self.average(to).weight)
+                && self.now >= after(cpu.balanced, Nanos::new(interval))
+        };
+        let Some(to) = (0..self.cpus.len()).filter(is_due).min_by_key(|&to| self.cpus[to].balanced) else {
+            return from;
+        };
+        self.cpus[to].balanced = self.now;
+        to
     }
 
     /// CPU for a task that has never run. Among equal CPUs one of the node with the fewest tasks comes first, so that
@@ -286,7 +324,10 @@ impl World {
             self.enqueue(cpu, task);
             self.cut_short(cpu);
         } else {
-            self.requeue(task, cpu, Some(next));
+            self.leave(cpu);
+            self.take_queued(cpu, next);
+            let to = self.place_balanced(task);
+            self.make_runnable_on(to, task, Arrival::Moved);
         }
     }
 
@@ -307,7 +348,7 @@ impl World {
         if self.cpus[cpu].queue.is_empty() {
             self.agenda.add_segment(self.now, cpu);
         } else {
-            self.requeue(task, cpu, None);
+            self.requeue(task, cpu);
         }
     }
 
@@ -324,7 +365,7 @@ impl World {
             self.settle(task);
             self.parked = true;
             self.task_mut(task).made_room = false;
-            self.requeue(task, cpu, None);
+            self.requeue(task, cpu);
         }
         Ok(())
     }
@@ -361,18 +402,15 @@ impl World {
             self.settle(task);
             self.parked = true;
             self.task_mut(task).made_room = false;
-            self.requeue(task, cpu, None);
+            self.requeue(task, cpu);
         }
         wanted
     }
 
-    /// Takes the task of a CPU to a run queue, for `next` of its queue, or whose turn it is.
-    fn requeue(&mut self, task: TaskId, cpu: usize, next: Option<TaskId>) {
+    /// Takes the task of a CPU to a run queue, for the one whose turn it is.
+    fn requeue(&mut self, task: TaskId, cpu: usize) {
         self.leave(cpu);
-        match next {
-            Some(next) => self.take_queued(cpu, next),
-            None => self.fill(cpu),
-        }
+        self.fill(cpu);
         self.make_runnable(task, Arrival::Moved);
     }
 

@@ -45,7 +45,8 @@ impl World {
         self.cpus[cpu].queue.iter().copied().chain(self.cpus[cpu].current)
     }
 
-    fn average(&self, cpu: usize) -> Average {
+    /// Average of the tasks of a CPU: where they stand in virtual time, and their weight together.
+    pub(crate) fn average(&self, cpu: usize) -> Average {
         let nobody = Average::of_nobody(self.cpus[cpu].min_vruntime);
         self.of_cpu(cpu).fold(nobody, |average, task| average.with(self.entity(task)))
     }

@@ -39,6 +39,26 @@ fn two_tasks_on_one_cpu_take_turns_by_slices() {
 }
 
 #[test]
+fn three_tasks_share_two_cpus_of_a_node_evenly_where_cpus_balance() {
+    let waits = |nodes: [u16; 2], balance_interval| {
+        let mut config = Config::new(nodes.map(NodeId).to_vec(), 7);
+        (config.slice, config.balance_interval) = (ns(10), balance_interval);
+        let mut executor = Executor::new(config).expect("a machine with CPUs");
+        let tasks = ["a", "b", "c"]
+            .map(|name| spawn(executor.handle(), name, async move |handle| handle.spend(Class::User, ns(3_000)).await));
+        executor.run_until(ns(1_500)).expect("none ends");
+        let mut waits = tasks.map(|task| executor.handle().task_stats(task).run_queue.get());
+        waits.sort_unstable();
+        waits
+    };
+    let balances = Some(ns(25));
+    assert_eq!(waits([0, 0], None)[0], 0, "without balancing one has a CPU for itself");
+    assert_eq!(waits([0, 1], balances)[0], 0, "so it has where the CPUs are of two nodes");
+    let waits = waits([0, 0], balances);
+    assert!(waits.iter().all(|wait| (450..=550).contains(wait)), "each waits for a third of the time: {waits:?}");
+}
+
+#[test]
 fn where_there_is_a_tick_it_ends_slices() {
     let mut config = Config::new(vec![NodeId(0)], 7);
     (config.slice, config.tick) = (ns(100), Some(ns(130)));

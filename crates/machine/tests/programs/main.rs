@@ -24,7 +24,7 @@ use std::num::NonZeroU64;
 
 use order9_machine::cost::{PRICES, Picos, Prices};
 use order9_machine::disk::{DiskSpec, Transfer};
-use order9_machine::{DiskLimits, Machine, MachineDisk, Options, Results, Thread};
+use order9_machine::{DiskLimits, FileSystem, Machine, MachineDisk, Options, Results, Thread};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_units::{Bytes, Nanos, NodeId, Pages, Pfn, PfnRange, ZoneKind};
@@ -79,6 +79,7 @@ fn disk(swap: Pages) -> MachineDisk {
         spec,
         swap,
         limits: DiskLimits { default_request: true, ..DiskLimits::default() },
+        file_system: FileSystem::Plain,
     }
 }
 

@@ -3,7 +3,8 @@
 use order9_machine::{Event, Options, Outcome, Results, Thread, TraceKinds};
 use order9_units::{Bytes, Nanos, Order, Pages};
 use order9_workloads::{
-    Access, AddressSpace, ChildKind, Files, KernelAlloc, KernelAllocator, KernelSize, Mapping, Processes, Stop,
+    Access, AddressSpace, ChildKind, Files, KernelAlloc, KernelAllocator, KernelSize, Mapping, Measuring, OomScoreAdj,
+    Processes, Stop,
 };
 
 use crate::{counter, disk, kib, machine_with, mib, run};
@@ -45,6 +46,48 @@ fn the_largest_process_goes_and_the_others_go_on() {
         Ok(())
     });
     assert_eq!((killed(&results), &results.outcome), (vec!["large"], &Outcome::Completed));
+}
+
+/// Starts a process called `name` that takes `memory` and computes for a long time, its `oom_score_adj` as given.
+async fn holder(sys: &Thread, name: &str, memory: Bytes, adj: i64) -> Result<<Thread as Processes>::Child, Stop> {
+    let body = async move |sys: Thread| {
+        sys.set_oom_score_adj(OomScoreAdj::new(adj).expect("in range")).await?;
+        hog(sys.clone(), memory).await?;
+        sys.compute(Nanos::new(1 << 40)).await
+    };
+    sys.spawn(ChildKind::Process, name, body).await
+}
+
+#[test]
+fn oom_score_adj_counts_beside_size() {
+    let results = run(async |sys| {
+        // A process of 1 MiB that counts as if it had half of the machine's 8 MiB more, and a large one that is never killed.
+        let worse = holder(&sys, "worse", mib(1), 500).await?;
+        holder(&sys, "never", mib(4), -1000).await?;
+        sys.sleep(Nanos::new(1_000_000_000)).await?;
+        let asks = sys.spawn(ChildKind::Process, "asks", async |sys| hog(sys, mib(3)).await).await?;
+        sys.wait(asks).await?.result?;
+        let ended = sys.wait(worse).await?.result;
+        assert_eq!(ended, Err(Stop::Killed { process: "worse".to_owned() }), "in the midst of its work");
+        assert!(sys.now() < Nanos::new(2_000_000_000), "a process that is killed does not compute to the end");
+        // The second time only the process that asks is left: the other one may not be killed.
+        hog(sys.clone(), mib(6)).await
+    });
+    assert_eq!(killed(&results), ["worse", "program"]);
+    let [first, second] = [0, 1].map(|nth| results.kills[nth].report.as_str());
+    assert!(first.contains("asks invoked oom-killer") && first.contains("oom_score_adj:500"), "{first}");
+    assert!(second.lines().any(|line| line.contains("-1000 never")), "{second}");
+}
+
+#[test]
+fn children_have_the_oom_score_adj_of_who_starts_them() {
+    let results = run(async |sys| {
+        sys.set_oom_score_adj(OomScoreAdj::MIN).await?;
+        let child = sys.spawn(ChildKind::Process, "child", async |sys| hog(sys, mib(16)).await).await?;
+        sys.wait(child).await?.result
+    });
+    let Outcome::OutOfMemory(kill) = &results.outcome else { panic!("{:?}", results.outcome) };
+    assert_eq!(kill.victim, None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use order9_machine::cost::{Picos, Prices};
 use order9_machine::disk::DiskSpec;
 use order9_machine::{
-    CollapseEvent, DiskLimits, Event, Machine, MachineDisk, Options, Outcome, Results, Thread, TraceKinds,
+    CollapseEvent, DiskLimits, Event, FileSystem, Machine, MachineDisk, Options, Outcome, Results, Thread, TraceKinds,
 };
 use order9_mm::policy::Policy;
 use order9_mm::thp::HugeEnabled;
@@ -106,6 +106,7 @@ fn pages_that_go_to_compressed_memory_take_time_of_the_cpu() {
             spec: DiskSpec::in_memory(size),
             swap: size,
             limits: DiskLimits::default(),
+            file_system: FileSystem::Plain,
         }];
         let options = Options { check_every: NonZeroU64::new(509), disks, ..Options::new(1) };
         let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(mib(16)));

@@ -49,6 +49,7 @@ pub(crate) struct Program {
     pub(crate) tick: Option<u64>,
     pub(crate) scheduler: Scheduler,
     pub(crate) preempt: Preempt,
+    pub(crate) balance: Option<u64>,
     pub(crate) switch: u64,
     pub(crate) locks: Vec<LockKind>,
     pub(crate) queues: usize,
@@ -84,7 +85,7 @@ pub(crate) fn programs() -> impl Strategy<Value = Program> {
     let kinds = prop_oneof![Just(LockKind::Spinning), Just(LockKind::Sleeping)];
     let schedulers = prop_oneof![Just(Scheduler::Cfs), Just(Scheduler::Eevdf), Just(Scheduler::EevdfDelayed)];
     let preempts = prop_oneof![2 => Just(Preempt::Voluntary), 1 => Just(Preempt::Lazy)];
-    let rules = (schedulers, preempts, prop::option::of(1_u64..20));
+    let rules = (schedulers, preempts, prop::option::of(1_u64..20), prop::option::of(0_u64..40));
     let machine = (
         prop::collection::vec(0_u16..2, 1..5),
         rules,
@@ -93,7 +94,7 @@ pub(crate) fn programs() -> impl Strategy<Value = Program> {
         prop::collection::vec(kinds, 1..4),
         1_usize..3,
     );
-    machine.prop_flat_map(|(nodes, (scheduler, preempt, tick), slice, switch, locks, queues)| {
+    machine.prop_flat_map(|(nodes, (scheduler, preempt, tick, balance), slice, switch, locks, queues)| {
         let tasks = prop::collection::vec(code(nodes.len(), locks.clone(), queues), 0..7);
         let children = prop::collection::vec(code(nodes.len(), locks.clone(), queues), CHILDREN);
         (tasks, children).prop_map(move |(tasks, mut children)| {
@@ -101,7 +102,7 @@ pub(crate) fn programs() -> impl Strategy<Value = Program> {
                 child.ops.retain(|op| !matches!(op, Op::Spawn(_)));
             }
             let (nodes, locks) = (nodes.clone(), locks.clone());
-            Program { nodes, slice, tick, scheduler, preempt, switch, locks, queues, tasks, children }
+            Program { nodes, slice, tick, scheduler, preempt, balance, switch, locks, queues, tasks, children }
         })
     })
 }
@@ -179,6 +180,7 @@ pub(crate) fn execute(program: &Program, stops: &[u64]) -> (Outcome, u64) {
     config.slice = Nanos::new(program.slice);
     config.tick = program.tick.map(Nanos::new);
     (config.scheduler, config.preempt) = (program.scheduler, program.preempt);
+    config.balance_interval = program.balance.map(Nanos::new);
     config.context_switch = Nanos::new(program.switch);
     let mut executor = Executor::new(config).expect("programs have CPUs and a slice");
     let handle = executor.handle().clone();

@@ -4,12 +4,11 @@ use order9_frames::Request;
 use order9_units::{Nanos, NodeId, Pages, Pfn};
 
 use crate::Mm;
-use crate::fs_cache::{FsError, FsStep};
+use crate::fs_cache::{Filesystem, FsError, FsStep, Stage};
 use crate::mempolicy::SpaceTask;
 use crate::page_cache::{Added, CachedPage, DirtyLimits, DropPagecache, File, FileId, FileWrite, WritePending};
 use crate::shmem::{MountId, ShmemHole, ShmemPage, TmpfsOptions};
 use crate::shrinker::{DropSlab, ShrinkStep};
-use crate::slab::CacheSpec;
 use crate::space::{Errno, NO_CPU, SpaceId};
 use crate::swap::SlotId;
 
@@ -207,13 +206,13 @@ impl Mm {
         self.pages.shmem_swap_in(id, index, slot, page, cpu, &mut self.phys);
     }
 
-    /// Mounts the filesystem of the machine: creates the cache of dentries and that of its inodes, and registers its
-    /// shrinker.
+    /// Mounts the filesystem of the machine: creates the caches of dentries, of its inodes and of what it keeps beside them, and
+    /// registers its shrinkers.
     ///
     /// # Errors
     /// [`FsError::Mounted`] or [`FsError::Cache`].
-    pub fn mount(&mut self, inodes: CacheSpec) -> Result<(), FsError> {
-        self.pages.mount(inodes, &self.phys)
+    pub fn mount(&mut self, kind: impl Into<Filesystem>) -> Result<(), FsError> {
+        self.pages.mount(kind.into(), &self.phys)
     }
 
     /// A file of `size` on disk, of which nothing is in memory yet. One that a program creates is dirty once it is open: see
@@ -227,7 +226,12 @@ impl Mm {
 
     /// Opens a file with pages straight from the fast path; where that fails, the slow path has to find what is needed.
     pub fn fs_open_fast(&mut self, id: FileId, asked: &Request) -> FsStep {
-        self.pages.fs_open_fast(id, asked, &mut self.phys)
+        self.fs_bring_fast(id, Stage::Open, asked)
+    }
+
+    /// Takes what the filesystem keeps of a file from a stage of its life on, as [`fs_open_fast`](Self::fs_open_fast) does.
+    pub fn fs_bring_fast(&mut self, id: FileId, stage: Stage, asked: &Request) -> FsStep {
+        self.pages.fs_bring_fast(id, stage, asked, &mut self.phys)
     }
 
     /// Removes a file that is not open or mapped, on behalf of `cpu`: its pages, inode and dentry are freed; what was to be

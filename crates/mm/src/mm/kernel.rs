@@ -16,6 +16,14 @@ impl Mm {
         self.pages.kmem_cache_create(spec, &self.phys)
     }
 
+    /// The cache of this kind, which is made when it is asked for first: several users share those of `kmalloc`.
+    ///
+    /// # Errors
+    /// [`CacheError`] where no slab could be as `spec` says.
+    pub fn kmem_cache(&mut self, spec: CacheSpec) -> Result<CacheId, CacheError> {
+        self.pages.kmem_cache(spec, &self.phys)
+    }
+
     /// Allocates an object: from a slab with room on the node of `asked`, then on the nearest other one, as with
     /// `remote_node_defrag_ratio` at its default. Where there is none, it says what it needs.
     pub fn kmem_cache_alloc(&mut self, cache: CacheId, asked: &Request) -> ObjectStep {

@@ -11,6 +11,7 @@ use order9_units::{Nanos, Pages};
 
 use crate::env::{Disks, Env, FileWork, Stall, Until};
 use crate::page_cache::{FileId, FileWrite};
+use crate::tasks::open::place_inode;
 
 /// Pages of a file that are written before the next one has its turn: 4 MiB.
 const TURN: Pages = Pages::new(1024);
@@ -71,6 +72,7 @@ async fn write_back<E: Env>(env: &E, disks: &impl Disks, write: &FileWrite) {
 
 /// Has the inode of a file written with others.
 async fn write_inode<E: Env>(env: &E, disks: &impl Disks, file: FileId, inodes: &mut Vec<FileId>) {
+    place_inode(env, file).await;
     if env.with(|mm| mm.pages.start_inode_write(file, &mm.phys)) {
         inodes.push(file);
     }

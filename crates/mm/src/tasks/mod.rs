@@ -52,7 +52,7 @@ pub use kswapd::kswapd;
 pub use mempolicy::{mbind, migrate_space, move_pages, set_mems};
 pub use migrate::{gather_pages, offline_pages};
 pub use numa_scan::task_numa_work;
-pub use open::open_inode;
+pub use open::{create_inode, open_inode};
 pub use page_reporting::{REPORTING_DELAY, page_reporting};
 pub use read::{read_page, wait_for_page};
 pub use reclaim::{NodeReclaim, direct_reclaim, reclaim_node, reclaim_on_request};

@@ -19,7 +19,7 @@ use crate::demand::Demand;
 use crate::measure::{Better, Family, Measure, Unit};
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{ChildKind, FileId, KernelAlloc, KernelSize, Stop, Sys, found_by};
+use crate::sys::{ChildKind, FileId, KernelAlloc, KernelSize, Stop, Sys, found_by, synced_file};
 use crate::unit::UNIT;
 
 /// The workload, but for its program [`run`].
@@ -213,21 +213,15 @@ async fn fill_cache<S: Sys>(sys: &S, node: NodeId, size: Bytes) -> Result<Option
     }
     if !sys.cpus_of(node).is_empty() {
         bind_to(sys, node).await?;
-        return write_file(sys, size).await.map(Some);
+        return synced_file(sys, size).await.map(Some);
     }
     // A policy would stay with this process, and with all that it starts.
     let body = move |sys: S| async move {
         live_on(&sys, node).await?;
-        Ok([write_file(&sys, size).await?.0.into()])
+        Ok([synced_file(&sys, size).await?.0.into()])
     };
     let [file] = found_by(sys, "writer", body).await?;
     Ok(Some(FileId(file as u32)))
-}
-
-async fn write_file<S: Sys>(sys: &S, size: Bytes) -> Result<FileId, Stop> {
-    let file = sys.create_file(size).await?;
-    sys.sync().await?;
-    Ok(file)
 }
 
 /// Touches the region, uses it, and uses it again after the kernel has given back what it holds.

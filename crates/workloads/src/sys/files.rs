@@ -39,3 +39,11 @@ pub trait Files {
 /// A file, by a number of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId(pub u32);
+
+/// Makes a file of `length` that lies on the disk and in the page cache: MMTests writes its incompressible files, then calls `sync`. A file
+/// that is still dirty could not be dropped from the page cache.
+pub(crate) async fn synced_file<S: Files>(sys: &S, length: Bytes) -> Result<FileId, Stop> {
+    let file = sys.create_file(length).await?;
+    sys.sync().await?;
+    Ok(file)
+}

@@ -20,12 +20,13 @@ mod tmpfs;
 
 pub use address_space::{Access, AddressSpace, Advice, Area, Loads, Mapping, Of, Prot};
 pub use administration::{Administration, DropCaches, Facts, Memory, PoolFile};
+pub(crate) use files::synced_file;
 pub use files::{FileId, Files};
 pub use kernel_allocator::{KernelAlloc, KernelAllocator, KernelSize};
 pub use measuring::Measuring;
 pub use nodes::{Nodes, Numastat};
 pub(crate) use processes::sleep_until;
-pub use processes::{ChildKind, Ended, Processes, Times};
+pub use processes::{ChildKind, Ended, OomScoreAdj, Processes, Times};
 pub use shared::Shared;
 pub(crate) use shared::{Flag, found_by};
 pub use stop::Stop;

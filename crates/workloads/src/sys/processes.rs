@@ -33,6 +33,10 @@ pub trait Processes: Sized {
     /// this, except by binding each thread.
     fn set_spread(&self, spread: Spread) -> impl Future<Output = Result<(), Stop>>;
 
+    /// Sets how soon the OOM killer takes this process, and children that it starts later. `EACCES` on a real kernel, where the whole
+    /// program is to go first.
+    fn set_oom_score_adj(&self, adj: OomScoreAdj) -> impl Future<Output = Result<(), Stop>>;
+
     /// Starts a thread or process that runs `body`.
     fn spawn<B, F>(&self, kind: ChildKind, name: &str, body: B) -> impl Future<Output = Result<Self::Child, Stop>>
     where
@@ -68,6 +72,30 @@ pub enum ChildKind {
     Fork,
     /// A thread of the kernel, which has no memory of its own.
     Kernel,
+}
+
+/// Value of `/proc/self/oom_score_adj`: thousandths of all memory and swap by which the OOM killer takes a process for larger than it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OomScoreAdj(i16);
+
+impl OomScoreAdj {
+    /// The process is never killed.
+    pub const MIN: Self = Self(-1000);
+    /// The process is killed first.
+    pub const MAX: Self = Self(1000);
+
+    /// Value of `adj` thousandths, from -1000 to 1000; `None` beyond.
+    #[must_use]
+    pub fn new(adj: i64) -> Option<Self> {
+        let adj = i16::try_from(adj).ok()?;
+        (Self::MIN.0..=Self::MAX.0).contains(&adj).then_some(Self(adj))
+    }
+
+    /// Thousandths, from -1000 to 1000.
+    #[must_use]
+    pub const fn get(self) -> i64 {
+        self.0 as i64
+    }
 }
 
 /// CPU time, own and of children that were waited for.

@@ -11,7 +11,7 @@ use crate::ladder::thread_ladder;
 use crate::measure::Measure;
 use crate::parameters::{Kind, Parameter, Parameters, Value};
 use crate::spec::{SECOND, Spec};
-use crate::sys::{Access, Advice, Area, ChildKind, DropCaches, Facts, FileId, Mapping, Of, Stop, Sys};
+use crate::sys::{Access, Advice, Area, ChildKind, DropCaches, Facts, FileId, Mapping, Of, Stop, Sys, synced_file};
 use crate::unit::{UNIT, map_units};
 
 /// The workload, but for its program [`run`].
@@ -87,7 +87,7 @@ fn demand(of: &Chosen<'_>) -> Demand {
 pub(crate) async fn run<S: Sys>(sys: &S, parameters: &Parameters) -> Result<(), Stop> {
     let size = parameters.bytes("size").get();
     sys.phase("prepare");
-    let file = sys.create_file(Bytes::new(size) + FILE_EXTRA).await?;
+    let file = synced_file(sys, Bytes::new(size) + FILE_EXTRA).await?;
     for &threads in parameters.counts("threads") {
         sys.phase(&format!("threads-{threads}"));
         sys.drop_caches(DropCaches::All).await?;
@@ -139,9 +139,9 @@ async fn thread<S: Sys>(sys: S, round: Round, number: u64) -> Result<(), Stop> {
     sys.barrier("units", round.threads).await?;
     fill_units(&sys, area, round.units, round.threads, &round.tally).await?;
     round.accesses.measure(&sys, area).await?;
-    sys.munmap(mapped).await?;
     sys.munmap(file).await?;
-    sys.munmap(first).await
+    sys.munmap(first).await?;
+    sys.munmap(mapped).await
 }
 
 /// Unmaps the first half of each 2 MiB of which half is left.

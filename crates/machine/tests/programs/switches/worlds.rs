@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use order9_machine::disk::DiskSpec;
-use order9_machine::{DiskLimits, Machine, MachineDisk, Options, Results};
+use order9_machine::{DiskLimits, FileSystem, Machine, MachineDisk, Options, Results};
 use order9_mm::policy::Policy;
 use order9_mm::{Layout, MmBuilder, NodeSpec, ZoneSpec};
 use order9_procfs::sysctl;
@@ -71,6 +71,7 @@ pub(super) const WORLDS: [(&str, World); 49] = [
             spec: DiskSpec::in_memory(swap),
             swap,
             limits: DiskLimits::default(),
+            file_system: FileSystem::Plain,
         }];
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], Options { disks, ..Options::new(1) }, &[]);
         machine.run_program("compressed memory", targeted::twice_over_more_than_memory, |_| ()).into()
@@ -82,6 +83,7 @@ pub(super) const WORLDS: [(&str, World); 49] = [
             spec: DiskSpec::in_memory(swap),
             swap,
             limits: DiskLimits::default(),
+            file_system: FileSystem::Plain,
         }];
         let options = Options { disks, ..Options::new(1) };
         let machine = machine_with(policy, &[64], |_, _| 10, &[0], options, &[("thp/enabled", "always")]);
@@ -94,6 +96,7 @@ pub(super) const WORLDS: [(&str, World); 49] = [
             spec: DiskSpec::in_memory(swap),
             swap,
             limits: DiskLimits::default(),
+            file_system: FileSystem::Plain,
         }];
         let options = Options { disks, ..Options::new(1) };
         let settings = [("thp/hugepages-64kB/enabled", "always")];

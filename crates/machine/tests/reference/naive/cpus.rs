@@ -24,6 +24,11 @@ impl Naive<'_> {
 
     pub(super) fn make_ready(&mut self, task: usize, arrival: Arrival) {
         self.tasks[task].state = State::Ready;
+        let to = self.best_place(task);
+        self.make_ready_on(to, task, arrival);
+    }
+
+    fn best_place(&self, task: usize) -> usize {
         let last = self.tasks[task].cpu;
         let nodes = &self.program.nodes;
         let allowed = (0..self.cpus.len()).filter(|cpu| self.may_run_on(task, *cpu));
@@ -34,7 +39,10 @@ impl Naive<'_> {
             let crowd = if is_new { crowd(*cpu) } else { 0 };
             (load(*cpu), crowd, *cpu != last, nodes[*cpu] != nodes[last], *cpu)
         });
-        let to = best.expect("every task may run somewhere");
+        best.expect("every task may run somewhere")
+    }
+
+    fn make_ready_on(&mut self, to: usize, task: usize, arrival: Arrival) {
         self.place(task, to, arrival);
         if self.cpus[to].current.is_none() {
             return self.dispatch(to, task);
@@ -101,23 +109,45 @@ impl Naive<'_> {
             return self.go_on(on);
         }
         self.tasks[task].stats.preemptions += 1;
-        if self.cpus[on].resched.is_none() {
-            return self.requeue(on, Some(next));
-        }
+        let woken_for = self.cpus[on].resched.is_some();
         self.put_aside(task);
         self.take_off(on);
         self.take_queued(on, next);
-        self.join_queue(on, task);
+        if woken_for {
+            return self.join_queue(on, task);
+        }
+        let best = self.best_place(task);
+        let to = if best == on { self.balanced(task, on) } else { best };
+        self.make_ready_on(to, task, Arrival::Moved);
     }
 
-    pub(super) fn requeue(&mut self, cpu: usize, next: Option<usize>) {
+    /// The CPU that takes a task from one that has as many without it: of the same node, and the one that balanced the longest ago.
+    fn balanced(&mut self, task: usize, from: usize) -> usize {
+        let nodes = &self.program.nodes;
+        let Some(each) = self.program.balance else { return from };
+        let interval = each * nodes.iter().filter(|node| **node == nodes[from]).count() as u64;
+        let length = |cpu: usize| self.members(cpu).len();
+        let heavier = |cpu| (self.weight(from) + self.tasks[task].share.weight) * 100 > self.weight(cpu) * 117;
+        let takes = |cpu: &usize| {
+            *cpu != from
+                && nodes[*cpu] == nodes[from]
+                && self.may_run_on(task, *cpu)
+                && length(*cpu) == length(from)
+                && heavier(*cpu)
+                && self.cpus[*cpu].balanced.saturating_add(interval) <= self.now
+        };
+        let mut takers: Vec<usize> = (0..self.cpus.len()).filter(takes).collect();
+        takers.sort_by_key(|cpu| self.cpus[*cpu].balanced);
+        let Some(&to) = takers.first() else { return from };
+        self.cpus[to].balanced = self.now;
+        to
+    }
+
+    pub(super) fn requeue(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current.expect("only a busy CPU changes its task");
         self.put_aside(task);
         self.take_off(cpu);
-        match next {
-            Some(next) => self.take_queued(cpu, next),
-            None => self.fill(cpu),
-        }
+        self.fill(cpu);
         self.make_ready(task, Arrival::Moved);
     }
 

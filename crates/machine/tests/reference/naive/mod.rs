@@ -67,6 +67,8 @@ struct Cpu {
     /// The end, in virtual time, of the slice with which its task came.
     protected: i128,
     least_virtual: i128,
+    /// When it last took a task from a CPU with as few.
+    balanced: u64,
     stats: CpuStats,
 }
 
@@ -237,7 +239,7 @@ impl Naive<'_> {
                 if self.cpus[cpu].queue.is_empty() {
                     self.event(self.now, What::Segment(cpu));
                 } else {
-                    self.requeue(cpu, None);
+                    self.requeue(cpu);
                 }
                 return false;
             }
@@ -250,7 +252,7 @@ impl Naive<'_> {
                     self.tasks[task].code.cpus = Some(there);
                     if !self.may_run_on(task, self.tasks[task].cpu) {
                         self.tasks[task].answer = Some(0);
-                        self.requeue(self.tasks[task].cpu, None);
+                        self.requeue(self.tasks[task].cpu);
                         return false;
                     }
                     0

@@ -17,7 +17,7 @@ pub(super) enum Arrival {
 
 #[derive(Clone, Copy)]
 pub(super) struct Share {
-    weight: i128,
+    pub(super) weight: i128,
     at: i128,
     pub(super) deadline: i128,
     lag: i128,
@@ -43,7 +43,7 @@ impl Naive<'_> {
         self.program.tick.map_or(time, |tick| time.next_multiple_of(tick))
     }
 
-    fn members(&self, cpu: usize) -> Vec<usize> {
+    pub(super) fn members(&self, cpu: usize) -> Vec<usize> {
         self.cpus[cpu].queue.iter().copied().chain(self.cpus[cpu].current).collect()
     }
 
@@ -91,7 +91,7 @@ impl Naive<'_> {
         }
     }
 
-    fn weight(&self, cpu: usize) -> i128 {
+    pub(super) fn weight(&self, cpu: usize) -> i128 {
         self.members(cpu).iter().map(|task| self.tasks[*task].share.weight).sum()
     }
 

@@ -30,10 +30,22 @@ struct Scan {
     /// End of the range of the wanted order, in runs that give up a range at the first failure.
     range_end: Option<Pfn>,
     scanned: u64,
+    /// Frames among them that the scan has jumped over: they are counted, and nobody has looked at them.
+    jumped: u64,
     /// The scan has taken the lock of the LRU lists.
     locked: bool,
     /// The scan has seen the first frame of the pageblock.
     saw_first: bool,
+}
+
+impl Scan {
+    /// Jumps over the other `frames` of a block, which some releases count.
+    fn jump(&mut self, frames: u64, phys: &PhysMem) {
+        if phys.policy.compaction.scan_counts_jumps {
+            self.scanned += frames;
+            self.jumped += frames;
+        }
+    }
 }
 
 impl Compaction {
@@ -47,7 +59,7 @@ impl Compaction {
         pages: &mut UsedPages,
     ) -> Scanned {
         let range_end = run.skips_on_failure().then(|| run.range_end(start));
-        let mut scan = Scan { start, at: start, range_end, scanned: 0, locked: false, saw_first: false };
+        let mut scan = Scan { start, at: start, range_end, scanned: 0, jumped: 0, locked: false, saw_first: false };
         let gives_up = self.scan_frames(run, &mut scan, end, phys, pages);
         scan.at = scan.at.min(end);
         if scan.at == end {
@@ -56,7 +68,7 @@ impl Compaction {
         let taken = run.begin_batch() as u64;
         run.totals.migrate_scanned += scan.scanned;
         phys.counters.compact_isolated += taken;
-        phys.work.scanned_unlocked += scan.scanned;
+        phys.work.scanned_unlocked += scan.scanned - scan.jumped;
         phys.trace(|| {
             let range = PfnRange::new(start, scan.at);
             Event::Compaction(CompactEvent::IsolateMigratepages { range, scanned: scan.scanned, taken })
@@ -101,11 +113,11 @@ impl Compaction {
             }
             match pages.classify(run, idx, word, phys) {
                 Found::Free(frames) => {
-                    scan.scanned += if phys.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    scan.jump(frames - 1, phys);
                     scan.at += Pages::new(frames);
                 }
                 Found::Failure(frames) => {
-                    scan.scanned += if phys.policy.compaction.scan_counts_jumps { frames - 1 } else { 0 };
+                    scan.jump(frames - 1, phys);
                     pages.scan_failed(run, scan, frames, phys);
                 }
                 Found::Movable => {

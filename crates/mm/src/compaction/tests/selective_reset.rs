@@ -1,6 +1,8 @@
 //! The selective reset of skip hints.
 
-use order9_units::Migratetype;
+use crate::slab::tests::Random;
+use order9_frames::Idx;
+use order9_units::{Migratetype, Order};
 
 use super::*;
 
@@ -11,6 +13,51 @@ fn marked(frames: &[(u64, F)]) -> World {
     let world = World::new(classic_with(|rules| rules.skip_reset = SkipReset::Selective), &all);
     world.with(|mm| (0..9).for_each(|block| mm.compaction.skip.set(block, true)));
     world
+}
+
+/// A zone of many pageblocks, most of them huge and most hints set.
+fn mostly_huge(seed: u64) -> World {
+    let mut random = Random(seed);
+    let mut frames = Vec::new();
+    let kinds = [F::Kernel, F::Page, F::Free];
+    let blocks = 40 + random.below(300);
+    for _ in 0..blocks {
+        let kind = kinds.get(random.below(40) as usize).copied().unwrap_or(F::Huge);
+        frames.extend([kind; 512]);
+    }
+    let world = World::new(classic_with(|rules| rules.skip_reset = SkipReset::Selective), &frames);
+    world.with(|mm| (0..blocks as usize).for_each(|block| mm.compaction.skip.set(block, random.below(8) > 0)));
+    world
+}
+
+#[test]
+fn huge_pageblocks_that_are_known_are_walked_as_those_that_are_not() {
+    for seed in 0..60 {
+        let [known, unknown] = [true, false].map(|known| {
+            let world = mostly_huge(seed);
+            let blocks = world.with(|mm| mm.phys.frames.blocks().len());
+            if known {
+                world.with(|mm| {
+                    for block in 0..blocks {
+                        mm.phys.note_huge_block(Idx((block as u32) << Order::PAGEBLOCK.get()));
+                    }
+                });
+            }
+            let marked = reset(&world, true);
+            world.with(|mm| {
+                let of = &mm.compaction.zones[0];
+                (
+                    marked,
+                    of.cached_migrate,
+                    of.cached_free,
+                    of.init_migrate,
+                    of.init_free,
+                    mm.phys.work.scanned_unlocked,
+                )
+            })
+        });
+        assert_eq!(known, unknown, "seed {seed}");
+    }
 }
 
 /// Resets the hints, on demand or without; the pageblocks that are marked after that.

@@ -9,7 +9,7 @@ use order9_units::{Order, Pages, Pfn};
 use crate::compaction::BLOCK;
 use crate::compaction::Compaction;
 use crate::compaction::zone::last_pageblock;
-use crate::heard::block_bits::first_set;
+use crate::heard::block_bits::{first_set, last_set};
 use crate::page_flags::PageFlag;
 use crate::phys::PhysMem;
 
@@ -17,6 +17,9 @@ use crate::phys::PhysMem;
 const SAMPLE: u32 = 8;
 /// Sampled frames of a pageblock.
 const SAMPLES: u64 = BLOCK.get() / SAMPLE as u64;
+
+/// Turns of the walk that are looked ahead at once. More would be looked at in vain where one side has a pageblock that matters.
+const STEPS_MAX: usize = 256;
 
 /// Uses that a pageblock is sampled for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,11 @@ impl Compaction {
         let into_block = Pfn::new(span.end.get() - 1) - last_pageblock(span);
         let mut free = last_pageblock(span);
         while migrate < free + into_block {
+            let wanted = [source, target].map(|found| found.is_some());
+            let steps = self.steps_in_vain(migrate, free, wanted, phys);
+            phys.work.scanned_unlocked += 2 * steps;
+            migrate += Pages::new(steps * BLOCK.get());
+            free = Pfn::new(free.get() - steps * BLOCK.get());
             if self.reset_block(migrate, Wanted { source: true, target: source.is_some() }, phys) && source.is_none() {
                 source = Some(migrate);
             }
@@ -70,6 +78,25 @@ impl Compaction {
         }
     }
 
+    /// Number of turns that change nothing, from `migrate` up and from `free` down, at most half of what is between: of pageblocks that are
+    /// known to be huge, and, on a side that has `found` its start position, of those without a hint. A terabyte full of huge pages is
+    /// walked again and again.
+    fn steps_in_vain(&self, migrate: Pfn, free: Pfn, found: [bool; 2], phys: &PhysMem) -> u64 {
+        if !migrate.is_aligned(Order::PAGEBLOCK) || migrate >= free {
+            return 0;
+        }
+        let known_huge = &phys.frames.watch().known_huge;
+        let matters =
+            |found: bool| move |word| !known_huge.word(word) & if found { self.skip.word(word) } else { u64::MAX };
+        let [first, last] = [migrate, free].map(|pfn| phys.frames.at(pfn).block());
+        let steps = ((last - first) / 2).min(STEPS_MAX);
+        let up = first..first + steps;
+        let steps = first_set(up.clone(), matters(found[0])).unwrap_or(up.end) - first;
+        let down = last + 1 - steps..last + 1;
+        let steps = last_set(down, matters(found[1])).map_or(steps, |block| last - block);
+        steps as u64
+    }
+
     /// Ends a walk that has found both start positions: of the pageblocks between, only those with a hint are sampled.
     fn reset_between(&mut self, first: Pfn, last: Pfn, phys: &mut PhysMem) {
         let (from, to) = (phys.frames.at(first).block(), phys.frames.at(last).block() + 1);
@@ -84,15 +111,15 @@ impl Compaction {
             passed -= 1;
             at = block + 1;
         }
-        phys.work.blocks_passed += passed as u64;
+        phys.work.scanned_unlocked += passed as u64;
     }
 
-    /// Clears the hint of the pageblock at `start` if the sample shows a wanted frame. Returns whether the pageblock is
-    /// worth a scan.
+    /// Looks at the pageblock at `start`, whose first frame tells its zone, and clears its hint if the sample shows a wanted frame. Returns
+    /// whether the pageblock is worth a scan.
     fn reset_block(&mut self, start: Pfn, wanted: Wanted, phys: &mut PhysMem) -> bool {
         let first = phys.block_start(phys.frames.at(start));
         let block = first.block();
-        phys.work.blocks_passed += 1;
+        phys.work.scanned_unlocked += 1;
         if wanted.source && wanted.target && !self.skip.get(block) {
             // Either is known already: there is nothing to do, and nobody asks.
             return true;

@@ -48,7 +48,8 @@ impl Compaction {
                 self.skip.set(block, false);
             }
         }
-        phys.work.blocks_passed += (last - first + 1) as u64;
+        // The first frame of each tells its zone.
+        phys.work.scanned_unlocked += (last - first + 1) as u64;
         phys.forget_skipped_entries(zone);
         let compaction = &mut self.zones[zone.index()];
         compaction.blockskip_flush = false;

@@ -1,16 +1,23 @@
 //! Filesystem caches: dentries and inodes of the files of one filesystem, kept after use until a shrinker takes them.
 //!
-//! Key types: [`FileId`] (a file), [`FsStep`] (how an open goes on), `FsScan` (one batch of the superblock shrinker). A file
-//! that is open has its dentry in use; a dentry keeps its inode; both are objects of slab caches, so that they pin pages.
+//! Key types: [`FileId`] (a file), [`Filesystem`] (what a kind of filesystem keeps), [`FsStep`] (how an open goes on), `FsScan` (one
+//! batch of the superblock shrinker). A file that is open has its dentry in use; a dentry keeps its inode; both are objects of slab
+//! caches, so that they pin pages. What a filesystem keeps beside an inode goes with it; its metadata are in buffers with a
+//! shrinker of their own.
 //! Pages of files are [`crate::page_cache`]'s, which also knows what keeps an inode in memory until it is written.
 //! Directories, links and negative dentries are left out. Never reads or writes files. Behaviour and sources: docs/slab.md.
 
+mod buffers;
 mod check;
+mod filesystem;
 mod lru;
 mod open;
+mod parts;
 mod scan;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod xfs_tests;
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -22,12 +29,17 @@ use crate::pages::UsedPages;
 use crate::phys::PhysMem;
 use crate::slab::SlabMemory;
 
-pub use open::{FsNeed, FsStep};
+pub use filesystem::{BUFFER_PAGES, Buffers, Companion, Filesystem, Stage};
+pub use open::FsStep;
+pub use parts::FsNeed;
 pub use scan::Shrunk;
 pub(crate) use scan::{FsScan, ScanStep};
 
+use buffers::BufferCache;
 use lru::ObjectLru;
+use parts::{Companions, Objects};
 
+use crate::alloc_error::AllocError;
 use crate::page_cache::{FileId, Home, PAGES_MAX};
 use crate::policy::InodeCache;
 use crate::slab::{CacheError, CacheId, CacheSpec, Object, SlabError};
@@ -59,6 +71,8 @@ pub enum FsError {
     TooLarge(Pages),
     /// There is no object for it.
     Slab(SlabError),
+    /// There is no page for a buffer.
+    NoPage(AllocError),
 }
 
 /// Dentries and inodes of the filesystem.
@@ -72,9 +86,13 @@ pub(crate) struct FsCache {
     inodes: Vec<Inode>,
     dentry_lru: ObjectLru,
     inode_lru: ObjectLru,
+    companions: Vec<Companions>,
+    /// Names beside dentries, by the number of the inode.
+    names: Option<(CacheId, Objects)>,
+    buffers: Option<BufferCache>,
 }
 
-/// No dentry.
+/// No object.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -92,6 +110,8 @@ struct Inode {
     dentry: u32,
     listed: bool,
     referenced: bool,
+    /// The buffer of the inode is held for it.
+    holds_buffer: bool,
 }
 
 const _: () = assert!(size_of::<Dentry>() + size_of::<Inode>() <= 20, "machines have millions of both");
@@ -104,15 +124,21 @@ impl FsCache {
 }
 
 impl UsedPages {
-    /// Mounts the filesystem of the machine: creates the cache of dentries and that of its inodes, and registers its
-    /// shrinker.
-    pub(crate) fn mount(&mut self, inodes: CacheSpec, phys: &PhysMem) -> Result<(), FsError> {
+    /// Mounts the filesystem of the machine: creates the caches of dentries, of its inodes and of what it keeps beside them, and
+    /// registers its shrinkers.
+    pub(crate) fn mount(&mut self, kind: Filesystem, phys: &PhysMem) -> Result<(), FsError> {
         if self.fs.is_some() {
             return Err(FsError::Mounted);
         }
-        let inode_cache = self.kmem_cache_create(inodes, phys).map_err(FsError::Cache)?;
-        let dentry_cache = self.kmem_cache_create(CacheSpec::DENTRY, phys).map_err(FsError::Cache)?;
         let nodes = phys.frames.nodes().len();
+        let mut cache = |spec| self.kmem_cache(spec, phys).map_err(FsError::Cache);
+        let (inode_cache, dentry_cache) = (cache(kind.inode)?, cache(CacheSpec::DENTRY)?);
+        let of_companions = |&spec: &Companion| Ok(Companions::new(spec, cache(spec.cache)?));
+        let companions = kind.companions.iter().map(of_companions).collect::<Result<_, _>>()?;
+        let names = kind.name.map(|spec| Ok((cache(spec)?, Objects::default()))).transpose()?;
+        let of_buffers = |of: Buffers| Ok(BufferCache::new(of, cache(of.head)?, nodes));
+        let buffers = kind.buffers.map(of_buffers).transpose()?;
+        let has_buffers = buffers.is_some();
         self.fs = Some(alloc::boxed::Box::new(FsCache {
             dentry_cache,
             inode_cache,
@@ -120,8 +146,14 @@ impl UsedPages {
             inodes: Vec::new(),
             dentry_lru: ObjectLru::new(nodes),
             inode_lru: ObjectLru::new(nodes),
+            companions,
+            names,
+            buffers,
         }));
         self.register_superblock_shrinker(phys);
+        if has_buffers {
+            self.register_buffer_shrinker(phys);
+        }
         Ok(())
     }
 
@@ -213,6 +245,7 @@ impl fmt::Display for FsError {
             Self::BeyondEnd(file, index) => write!(f, "file {} ends before its page {index}", file.0),
             Self::TooLarge(size) => write!(f, "a file of {size:?} is larger than 128 TiB"),
             Self::Slab(error) => error.fmt(f),
+            Self::NoPage(error) => write!(f, "no page for a buffer: {error}"),
         }
     }
 }

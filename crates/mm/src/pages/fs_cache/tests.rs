@@ -5,7 +5,7 @@ use alloc::vec;
 use order9_frames::Request;
 use order9_units::{Nanos, NodeId, Order, Pages, Pfn, PfnRange, ZoneKind};
 
-use super::{FsError, FsStep, ScanStep, Shrunk};
+use super::{Filesystem, FsError, FsStep, ScanStep, Shrunk};
 use crate::alloc_error::AllocError;
 use crate::page_cache::tests::{read_pages, write_page};
 use crate::page_cache::{CachedPage, FileId};
@@ -18,6 +18,11 @@ const NODE: NodeId = NodeId(0);
 
 /// A machine of 64 MiB with a filesystem.
 pub(crate) fn mounted(policy: Policy) -> Mm {
+    mounted_as(CacheSpec::EXT4_INODE, policy)
+}
+
+/// A machine of 64 MiB with a filesystem of this kind.
+pub(super) fn mounted_as(kind: impl Into<Filesystem>, policy: Policy) -> Mm {
     let span = PfnRange::of(Pfn::new(1 << 20), Pages::new(1 << 14));
     let layout = Layout {
         nodes: vec![NodeSpec { distances: vec![10] }],
@@ -26,7 +31,7 @@ pub(crate) fn mounted(policy: Policy) -> Mm {
         ..Layout::default()
     };
     let mut mm = MmBuilder::new(&layout, policy).expect("the layout is sound").boot();
-    mm.mount(CacheSpec::EXT4_INODE).expect("nothing is mounted");
+    mm.mount(kind).expect("nothing is mounted");
     mm
 }
 

@@ -145,6 +145,9 @@ impl UsedPages {
         if !self.cache.files.is_on_disk(id) {
             return;
         }
+        if self.cache.file(id).is_ok_and(|file| !file.is_dirty()) {
+            self.release_buffer(id);
+        }
         if self.cache.file(id).is_ok_and(super::File::is_unused) {
             self.cache.files.drop_file(id);
         }

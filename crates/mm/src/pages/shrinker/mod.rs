@@ -42,6 +42,11 @@ impl UsedPages {
         self.register_shrinker(ShrinkerKind::Superblock, 1024, phys);
     }
 
+    /// Registers the shrinker of the filesystem's buffers.
+    pub(crate) fn register_buffer_shrinker(&mut self, phys: &PhysMem) {
+        self.register_shrinker(ShrinkerKind::Buffers, SHRINK_BATCH, phys);
+    }
+
     /// Registers the shrinkers of huge pages, which every machine has.
     pub(crate) fn register_thp_shrinkers(&mut self, phys: &PhysMem) {
         self.register_shrinker(ShrinkerKind::HugeZeroPage, SHRINK_BATCH, phys);

@@ -65,6 +65,8 @@ struct Batch {
 #[derive(Clone, Debug)]
 enum Scan {
     Fs(FsScan),
+    /// Number of buffers that are still to be looked at.
+    Buffers(u64),
     /// Number of huge pages that are still to be split.
     Splits(u64),
     HugeZeroPage,
@@ -98,6 +100,10 @@ impl ShrinkSlab {
         };
         let step = match &mut batch.scan {
             Scan::Fs(scan) => pages.fs_scan(scan, &mut call.freed, self.control.cpu, phys),
+            Scan::Buffers(count) => {
+                pages.scan_buffers(self.control.node, *count, &mut call.freed, self.control.cpu, phys);
+                ScanStep::Done
+            }
             Scan::Splits(0) | Scan::ShmemSplits(0) => ScanStep::Done,
             Scan::Splits(left) => {
                 *left -= 1;
@@ -147,6 +153,7 @@ impl ShrinkSlab {
         let (kind, cost) = (shrinker.kind, shrinker.cost);
         let freeable = match kind {
             ShrinkerKind::Superblock => pages.fs_freeable(node, phys),
+            ShrinkerKind::Buffers => pages.buffers_freeable(node),
             ShrinkerKind::DeferredSplit => pages.huge.deferred_splits(node),
             ShrinkerKind::Shmem => pages.cache.shmem_shrinkable(),
             // It knows no nodes, and is asked with the first.
@@ -179,6 +186,7 @@ impl ShrinkSlab {
         let scan = match pages.shrinkers[self.at].kind {
             ShrinkerKind::Superblock | ShrinkerKind::Shmem if !self.control.gfp.has(Gfp::FS) => return None,
             ShrinkerKind::Superblock => Scan::Fs(pages.fs.as_ref()?.scan(self.control.node, objects)),
+            ShrinkerKind::Buffers => Scan::Buffers(objects),
             ShrinkerKind::DeferredSplit => Scan::Splits(objects.min(pages.huge.deferred_splits(self.control.node))),
             ShrinkerKind::HugeZeroPage => Scan::HugeZeroPage,
             ShrinkerKind::Shmem => Scan::ShmemSplits(objects.min(pages.cache.shmem_shrinkable())),

@@ -77,6 +77,14 @@ impl UsedPages {
         Ok(id)
     }
 
+    /// The cache of this kind, which is made when it is asked for first: several users share those of `kmalloc`.
+    pub(crate) fn kmem_cache(&mut self, spec: CacheSpec, phys: &PhysMem) -> Result<CacheId, CacheError> {
+        match self.slab.caches.iter().position(|cache| cache.spec == spec) {
+            Some(at) => Ok(CacheId(at as u16)),
+            None => self.kmem_cache_create(spec, phys),
+        }
+    }
+
     /// Hands in what the allocation of [`NewSlab::request`] came to.
     pub(crate) fn kmem_cache_give(
         &mut self,

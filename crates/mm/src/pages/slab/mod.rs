@@ -41,6 +41,12 @@ pub struct CacheSpec {
 const ORDER_3: Order = Order::new(3).expect("3 is an order");
 
 impl CacheSpec {
+    /// A cache whose slabs have this order, which is at most 3, as SLUB's have by default.
+    pub(crate) const fn new(name: &'static str, object_size: u64, order: u8, reclaimable: bool) -> Self {
+        let order = Order::new(order).expect("slabs have at most order 3");
+        Self { name, object_size: Bytes::new(object_size), order, reclaimable }
+    }
+
     /// Directory entries of all filesystems.
     pub const DENTRY: Self =
         Self { name: "dentry", object_size: Bytes::new(192), order: Order::ZERO, reclaimable: true };
