@@ -23,19 +23,13 @@ const CLUSTER: f64 = 32.0;
 /// https://lore.kernel.org/all/20230213123444.155149-9-ying.huang@intel.com.
 const BATCHED: (u32, u32) = (6, 3);
 
-/// Fills in what a moved page costs, everything that finding it and its target took included, where one page of four is in use and where
-/// one of sixteen is: the second finds less to move among as many frames. Where too little moved it is not a number.
+/// Fills in what a moved page costs, its target's place on the free lists included and the search for both left out, where one page of
+/// four is in use. Where too little moved it is not a number.
 pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
-    [direct.compact_quarter, direct.compact_quarter_scans] = quickest(4)?;
-    [direct.compact_sixteenth, direct.compact_sixteenth_scans] = quickest(16)?;
+    direct.compact_quarter =
+        (0..RUNS).try_fold(f64::NAN, |quickest, _| Ok::<_, io::Error>(compact(4)?.min(quickest)))?;
     direct.moves_per_flush = moves_per_flush(&fs::read_to_string("/proc/sys/kernel/osrelease")?);
     Ok(())
-}
-
-/// Time and scanned frames for each moved page of the quickest of [`RUNS`] runs.
-fn quickest(stride: usize) -> io::Result<[f64; 2]> {
-    let quicker = |one: [f64; 2], other: [f64; 2]| if other[0] < one[0] || one[0].is_nan() { other } else { one };
-    (0..RUNS).try_fold([f64::NAN; 2], |quickest, _| Ok(quicker(quickest, compact(stride)?)))
 }
 
 /// Pages that compaction moves before it flushes their translations, under the kernel of this `release`.
@@ -45,25 +39,40 @@ fn moves_per_flush(release: &str) -> f64 {
     if release < BATCHED { 1.0 } else { CLUSTER }
 }
 
-/// Time of compaction for each page that it moves, and frames that it scans for it, where one page in `stride` is in use. Pages of attempts
-/// in which too few moved stay where they are, so that the next ones lie elsewhere.
-fn compact(stride: usize) -> io::Result<[f64; 2]> {
+/// Time of compaction for each page that it moves, where one page in `stride` is in use, above a second pass over the same memory, which
+/// finds little to move. Pages of attempts in which too few moved stay where they are, so that the next ones lie elsewhere.
+fn compact(stride: usize) -> io::Result<f64> {
     let mut held = Vec::new();
     while held.len() < ATTEMPTS {
         let region = scattered(stride)?;
-        let before = vmstat()?;
-        let all = cpu_per(1, || fs::write("/proc/sys/vm/compact_memory", "1"))?;
-        let after = vmstat()?;
-        let grown =
-            |name: &str| after.get(name).zip(before.get(name)).map_or(0, |(after, before)| after - before) as f64;
-        let moved = grown("pgmigrate_success");
+        let [first, second] = [pass()?, pass()?];
+        let moved = first.moved - second.moved;
         if moved >= MOVED_MIN {
-            let scanned = grown("compact_migrate_scanned") + grown("compact_free_scanned");
-            return Ok([all, scanned].map(|sum| sum / moved));
+            return Ok((first.time - second.time) / moved);
         }
         held.push(region);
     }
-    Ok([f64::NAN; 2])
+    Ok(f64::NAN)
+}
+
+/// Pass of compaction over all of memory.
+struct Pass {
+    /// CPU time, in ns.
+    time: f64,
+    /// Pages that it moved.
+    moved: f64,
+}
+
+fn pass() -> io::Result<Pass> {
+    let moved = || Ok::<_, io::Error>(vmstat()?.get("pgmigrate_success").map_or(0.0, |&moved| moved as f64));
+    let before = moved()?;
+    let time = cpu_per(1, compact_all)?;
+    Ok(Pass { time, moved: moved()? - before })
+}
+
+/// Compacts all of memory.
+pub(crate) fn compact_all() -> io::Result<()> {
+    fs::write("/proc/sys/vm/compact_memory", "1")
 }
 
 /// Memory of which one page in `stride` is in use.

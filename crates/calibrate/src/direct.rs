@@ -117,14 +117,10 @@ direct! {
     load_dram,
     /// sequential load of 64 bytes within 128 MiB
     load_sequential,
-    /// compaction where one page of four is in use, per page that it moves
+    /// compaction where one page of four is in use, per page that it moves, less a second pass
     compact_quarter,
-    /// frames that it scans for each (a number)
-    compact_quarter_scans,
-    /// compaction where one page of sixteen is in use, per page that it moves
-    compact_sixteenth,
-    /// frames that it scans for each (a number)
-    compact_sixteenth_scans,
+    /// compaction of a pageblock none of whose frames can move, per frame
+    compact_in_vain,
     /// pages that it moves before it flushes their translations, by the kernel's release (a number)
     moves_per_flush,
     /// writing 2 MiB to zram at once, past the page cache, per page

@@ -19,6 +19,7 @@ mod machine_file;
 mod pages;
 mod prices;
 mod report;
+mod scan;
 mod spread;
 mod swap;
 mod sys;
@@ -59,16 +60,21 @@ fn refused(what: &'static str) -> impl Fn(io::Error) -> CalibrateError {
     move |error| CalibrateError::Refused { what, error }
 }
 
+/// Folders without which some prices are not measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Places<'a> {
+    /// Directory on a disk, for pages of files.
+    pub files: Option<&'a Path>,
+    /// Folder of tracefs, for what compaction looks at.
+    pub tracefs: Option<&'a Path>,
+}
+
 /// Measures everything so many times, one round after the other, so that drifts hit everything alike. `tells` hears of each round
-/// that ends. `files` is a directory on a disk, without which pages of files are not measured.
+/// that ends.
 ///
 /// # Errors
 /// What kept it from being measured.
-pub fn measure(
-    rounds: usize,
-    files: Option<&Path>,
-    mut tells: impl FnMut(usize),
-) -> Result<Vec<Direct>, CalibrateError> {
+pub fn measure(rounds: usize, places: Places<'_>, mut tells: impl FnMut(usize)) -> Result<Vec<Direct>, CalibrateError> {
     let available = compaction::available().map_err(refused("/proc/meminfo"))?;
     if available < WANTED {
         return Err(CalibrateError::NoMemory(available));
@@ -87,11 +93,12 @@ pub fn measure(
         memory.measure(&mut direct).map_err(refused("memory of a program"))?;
         cpus::measure(&mut direct, cpus).map_err(refused("threads"))?;
         compaction::measure(&mut direct).map_err(refused("compaction"))?;
+        direct.compact_in_vain = scan::measure(places.tracefs).map_err(refused("compaction"))?;
         collapse::measure(&mut direct).map_err(refused("pages to collapse"))?;
         huge_split::measure(&mut direct).map_err(refused("huge pages to split"))?;
         zram::measure(&mut direct).map_err(refused("a device of zram"))?;
         swap::measure(&mut direct).map_err(refused("pages to swap out"))?;
-        files::measure(&mut direct, files).map_err(refused("a file on a disk"))?;
+        files::measure(&mut direct, places.files).map_err(refused("a file on a disk"))?;
         Ok(direct)
     };
     round()?; // The first touches memory that the hypervisor may not have backed yet.

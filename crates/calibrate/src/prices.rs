@@ -59,20 +59,11 @@ fn list_op(d: &Direct) -> f64 {
     (both - 2.0 * zone_lock(d) / PER_SECTION - 2.0 * d.load_l2) / 4.0
 }
 
-fn frame_scan(d: &Direct) -> f64 {
-    (d.compact_sixteenth - d.compact_quarter) / (d.compact_sixteenth_scans - d.compact_quarter_scans)
-}
-
-/// Price of a moved page without the search for it and for its target.
-fn moved_page(d: &Direct) -> f64 {
-    d.compact_quarter - d.compact_quarter_scans * frame_scan(d)
-}
-
 fn rmap_walk(d: &Direct) -> f64 {
     let flush = tlb_flush(d) / d.moves_per_flush;
     let parts =
         2.0 * list_op(d) + (d.unmap - pcp_hit(d)) + flush + d.memcpy + pte_set(d) + 2.0 * list_op(d) + d.load_l2;
-    (moved_page(d) - parts) / 2.0
+    (d.compact_quarter - parts) / 2.0
 }
 
 fn clear_page(d: &Direct) -> f64 {
@@ -148,7 +139,7 @@ fn part(each: f64, page: f64) -> f64 {
 /// Price of a collapse beside the pages of its slot, as the engine counts it: finding the mapping, looking at each page, the huge page
 /// and its entry, the flush.
 pub(crate) fn around_collapse(d: &Direct) -> f64 {
-    let found = vma_lookup(d) + PER_TABLE * frame_scan(d);
+    let found = vma_lookup(d) + PER_TABLE * d.compact_in_vain;
     found + zone_check(d) + zone_lock(d) + list_op(d) + pte_set(d) + tlb_flush(d)
 }
 
@@ -248,14 +239,21 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "frame_scan",
-        ns: frame_scan,
-        method: "Compaction by compact_memory, one page of sixteen against one of four in use: what it takes more for a moved \
-                 page, by the frames that it scans more for it",
+        ns: |d| d.compact_in_vain,
+        method: "Compaction by compact_memory of pageblocks none of whose frames can move, by the times of its tracepoint, less \
+                 those of pageblocks that it jumps over",
         cross: Some(Cross {
             what: "the 64 bytes of one frame entry, read in sequence from 128 MiB in huge pages",
             ns: |d| d.load_sequential,
             comment: "memory alone, without what is asked of each frame",
         }),
+    },
+    Price {
+        key: "block_pass",
+        ns: |d| d.compact_in_vain - d.load_sequential,
+        method: "Looking at a frame beside its line of memory: frame_scan, less the 64 bytes of one frame entry, read in sequence from \
+                 128 MiB in huge pages. The hint by which a pageblock is passed is one bit of a line that has those of 128",
+        cross: None,
     },
     Price {
         key: "block_retype",
@@ -309,8 +307,8 @@ pub(crate) const PRICES: &[Price] = &[
     },
     Price {
         key: "prot_numa",
-        ns: |d| d.mprotect_run + frame_scan(d),
-        method: "mprotect() of 256 MiB of resident base pages, per page, and frame_scan for the page that each entry shows",
+        ns: |d| d.mprotect_run + d.load_sequential,
+        method: "mprotect() of 256 MiB of resident base pages, per page, and a line of memory read in sequence for the page that each entry shows",
         cross: None,
     },
     Price {

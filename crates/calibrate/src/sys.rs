@@ -136,9 +136,19 @@ impl Region {
         self.punch(4 * PAGE, 2 * PAGE)
     }
 
-    /// Gives back all pages but one in `stride`, one call between two that stay.
+    /// Gives back all pages but one of each `stride`, one call between two that stay. Which one stays differs: of pages at regular
+    /// distances, the search for free pages, which looks at one frame in 32, may see nothing but pages that stay.
     pub(crate) fn keep_one_in(&mut self, stride: usize) -> io::Result<()> {
-        self.punch(stride * PAGE, (stride - 1) * PAGE)
+        // Multiples of the golden ratio spread evenly, and repeat nowhere.
+        let place = |group: u64| (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % stride;
+        let groups = self.len / PAGE / stride;
+        let kept = (0..groups).map(|group| (group * stride + place(group as u64)) * PAGE);
+        let mut from = 0;
+        for at in kept.chain([self.len]) {
+            self.give_back(from, at - from)?;
+            from = at + PAGE;
+        }
+        Ok(())
     }
 
     /// Gives back the first `bytes` of each slot, one call each.
@@ -162,13 +172,14 @@ impl Region {
 
     /// Gives back the first `bytes` of each `stride`.
     fn punch(&mut self, stride: usize, bytes: usize) -> io::Result<()> {
-        for at in (0..self.len).step_by(stride) {
-            let bytes = bytes.min(self.len - at);
-            // SAFETY: `at` and the bytes after it lie below `len`; no reference into the region exists, and zeroes are valid
-            // content.
-            unsafe { rustix::mm::madvise(self.start().byte_add(at), bytes, Advice::LinuxDontNeed) }?;
-        }
-        Ok(())
+        (0..self.len).step_by(stride).try_for_each(|at| self.give_back(at, bytes.min(self.len - at)))
+    }
+
+    /// Gives back `bytes` at `at`, which lie in the region.
+    fn give_back(&mut self, at: usize, bytes: usize) -> io::Result<()> {
+        assert!(at <= self.len && bytes <= self.len - at, "{bytes} bytes at {at} of {}", self.len);
+        // SAFETY: the bytes lie in the region; no reference into it exists, and zeroes are valid content.
+        Ok(unsafe { rustix::mm::madvise(self.start().byte_add(at), bytes, Advice::LinuxDontNeed) }?)
     }
 
     /// Lets the region have huge pages from here on.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use order9_calibrate::{Base, Calibration, Direct, measure};
+use order9_calibrate::{Base, Calibration, Direct, Places, measure};
 use order9_host::{Options, Root, capture};
 use order9_referee::guest::Accel;
 use order9_snapshot::Snapshot;
@@ -46,8 +46,11 @@ struct Measured {
 
 fn here(args: &CalibrateArgs) -> Result<Measured, Failure> {
     let memory = capture(&Root::live(), Options::default()).map_err(usage)?;
+    // Without events of the kernel, the price that needs them is not measured.
+    let tracefs = order9_live::tracefs().ok();
+    let places = Places { files: args.files.as_deref(), tracefs: tracefs.as_deref() };
     let waiting = Waiting::of(args.rounds.into(), "measuring, rounds");
-    let rounds = measure(args.rounds.into(), args.files.as_deref(), |round| waiting.done(round)).map_err(usage)?;
+    let rounds = measure(args.rounds.into(), places, |round| waiting.done(round)).map_err(usage)?;
     drop(waiting);
     let host = format!("Linux {}, {}", memory.machine.kernel_release, cpu());
     Ok(Measured::of(host.clone(), host, rounds, memory, below_this_host()))

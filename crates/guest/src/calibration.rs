@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use order9_calibrate::Direct;
+use order9_calibrate::{Direct, Places};
 use order9_live::{Storage, read_frame, write_frame};
 
 use crate::console::say;
@@ -36,10 +36,12 @@ fn files() -> Option<&'static Path> {
 pub(crate) fn main(rounds: &str) -> ExitCode {
     // Where the kernel has no khugepaged, the calibration leaves its prices out.
     let _ = std::fs::write(PAGES_TO_SCAN, ALL_PAGES);
+    let tracefs = order9_live::tracefs().ok();
+    let places = Places { files: files(), tracefs: tracefs.as_deref() };
     let measured = rounds
         .parse()
         .map_err(|_| format!("a number of rounds of {rounds}"))
-        .and_then(|rounds| order9_calibrate::measure(rounds, files(), |_| {}).map_err(|error| error.to_string()));
+        .and_then(|rounds| order9_calibrate::measure(rounds, places, |_| {}).map_err(|error| error.to_string()));
     let mut frame = Vec::new();
     let written = write_frame(&mut frame, &measured).and_then(|()| std::io::stdout().write_all(&frame));
     if let Err(error) = written {

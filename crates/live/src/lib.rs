@@ -47,4 +47,5 @@ pub use recorder::{Recorded, Recorder};
 pub use step::{Step, end_with_parent, step};
 pub use storage::{FileDisk, FileSystem, Storage, SwapArea, swap_on};
 pub use supervisor::{Limits, SuperviseError, Supervised, Witness, supervise};
+pub use traces::tracefs;
 pub use wire::{FromGuest, ToGuest, read_frame, write_frame};

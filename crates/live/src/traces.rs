@@ -131,8 +131,11 @@ fn comm(pid: u32) -> String {
     }
 }
 
-/// The folder of tracefs: where it is mounted, or where it is mounted now for this process alone.
-fn tracefs() -> Result<PathBuf, InstanceError> {
+/// The folder of tracefs: where it is mounted, or where it is mounted now for this thread alone and those that it starts.
+///
+/// # Errors
+/// A system that lets nobody mount it.
+pub fn tracefs() -> Result<PathBuf, InstanceError> {
     let usual = Path::new(USUAL);
     if usual.join("instances").is_dir() {
         return Ok(usual.to_owned());

@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("workloads", &["units"]),
     ("machine", &["units", "mm", "procfs", "workloads", "guard"]),
     ("guard", &["units", "toml"]),
-    ("calibrate", &[]),
+    ("calibrate", &["trace"]),
     ("trace", &[]),
     ("journal", &[]),
     ("apply", &["escape", "journal", "procfs", "toml"]),

@@ -7,7 +7,6 @@ fn a_split_is_its_parts_their_mappings_and_what_they_have_prices_for() {
     let direct = Direct {
         unmap: 300.0,
         fork_page: 100.0,
-        compact_sixteenth_scans: 1.0,
         moves_per_flush: 1.0,
         discard_none: 1_000.0,
         discard_one: 1_900.0,
@@ -41,7 +40,6 @@ fn a_collapse_is_its_range_its_pages_and_what_they_have_prices_for() {
         memcpy: copy,
         unmap,
         discard_part: unmap,
-        compact_sixteenth_scans: 1.0,
         moves_per_flush: 1.0,
         collapse_few: base(64.0),
         collapse_half: base(256.0),
