@@ -90,7 +90,8 @@ fn a_goal_out_of_reach_is_said_to_be() {
         outside.starts_with("Keep what you have: nothing that was tried keeps the limits; nearest is\n"),
         "{outside}"
     );
-    let text = tune(&format!("{SHORT} --goal p99=1us --seeds 2 --json")).success();
+    // Two runs each would not tell one from the other.
+    let text = tune(&format!("{SHORT} --goal p99=1us --seeds 3 --json")).success();
     let nearer: Value = serde_json::from_str(&text).expect("it is JSON");
     hold("tune", &nearer);
     assert_eq!((&nearer["outcome"], &nearer["best"]["reaches_goal"]), (&"nearer".into(), &false.into()), "{nearer:#}");
