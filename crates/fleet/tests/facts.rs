@@ -59,8 +59,10 @@ fn maps_that_do_not_fit_are_refused_one_by_one() {
 fn inputs_that_the_fuzzer_starts_from_are_read() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/fleet_facts");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(corpus.join("three-hosts"), table(&placed(facts(&captures(), Vec::new(), 1).hosts)))
-            .expect("the corpus");
+        // Others may be reading it.
+        let new = corpus.join("three-hosts.new");
+        fs::write(&new, table(&placed(facts(&captures(), Vec::new(), 1).hosts))).expect("the corpus");
+        fs::rename(new, corpus.join("three-hosts")).expect("the corpus");
     }
     let files: Vec<_> = fs::read_dir(corpus).expect("there is a corpus").collect();
     assert!(!files.is_empty());
