@@ -127,7 +127,7 @@ fn cases_of_the_discussion_come_out_in_the_order_that_was_reported() {
     assert!(relax <= local && local < thisnode, "a free page elsewhere is quicker than a search at home");
     let huge = row(7).map(|cell| cell.huge_local + cell.huge_remote);
     let [_, relax, noretry, only, _, local, two_step] = huge;
-    assert!(alike(noretry, only) && noretry < 0.8 * local, "without reclaim only what kswapd happens to free");
+    assert!(alike(noretry, only) && noretry < 0.95 * local, "without reclaim only what kswapd happens to free");
     assert!(alike(local, two_step) && two_step <= relax * 1.02, "the others reclaim for it");
     let four = row(8);
     let [thisnode, relax, noretry, _, by_watermark, local, two_step] = touching(four);

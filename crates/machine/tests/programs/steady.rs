@@ -15,6 +15,9 @@ const TIME: Nanos = Nanos::new(300_000_000_000);
 const PART: usize = 60;
 /// How far parts may lie from their mean, in percent.
 const BAND: u64 = 20;
+/// Pages by which a level may lie from its mean all the same, 2 % of memory: a part of the stream that is found in use again becomes active at
+/// once.
+const LUMP: u64 = MEMORY.get() / 4096 / 50;
 
 fn stream(boost_factor: u32) -> Results {
     let span = PfnRange::of(NORMAL, Pages::from_bytes_floor(MEMORY));
@@ -55,9 +58,9 @@ fn growth(results: &Results, name: &str) -> Vec<u64> {
     column(results, name).windows(PART + 1).step_by(PART).map(|part| part[PART] - part[0]).collect()
 }
 
-fn assert_steady(what: &str, parts: &[u64]) {
+fn assert_steady(what: &str, parts: &[u64], lump: u64) {
     let mean = parts.iter().sum::<u64>() / parts.len() as u64;
-    let steady = |&part: &u64| part.abs_diff(mean) * 100 <= mean * BAND;
+    let steady = |&part: &u64| part.abs_diff(mean) <= lump.max(mean * BAND / 100);
     assert!(parts.len() == 4 && parts.iter().all(steady), "{what}: {parts:?}");
 }
 
@@ -67,10 +70,10 @@ fn a_stream_keeps_its_balance_with_and_without_boosts() {
         let results = stream(boost_factor);
         assert_eq!(results.outcome, Outcome::Completed);
         for level in ["nr_free_pages", "nr_inactive_file", "nr_active_file"] {
-            assert_steady(level, &levels(&results, level));
+            assert_steady(level, &levels(&results, level), LUMP);
         }
         for counter in ["pgscan_kswapd", "pgsteal_kswapd", "pgpgin", "order9_kswapd_cpu_ns"] {
-            assert_steady(counter, &growth(&results, counter));
+            assert_steady(counter, &growth(&results, counter), 0);
         }
         let all = |counter| growth(&results, counter).iter().sum::<u64>();
         assert!(all("pgscan_direct") * 100 < all("pgscan_kswapd"), "kswapd keeps up");

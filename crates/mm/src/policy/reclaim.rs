@@ -31,6 +31,9 @@ pub struct ReclaimPolicy {
     /// Disks get requests of up to 4 MiB, not 1280 KiB, unless they or somebody else say otherwise; twice as much is read ahead of
     /// those that count as rotating. 6.17+.
     pub large_requests: bool,
+    /// Nodes of the trees of files are asked for without reclaim at first, so that kswapd is woken for slabs of their preferred order.
+    /// 4.20+.
+    pub xarray: bool,
     /// Event that stopped reclaimers wait for.
     pub throttle: ThrottleRule,
     /// Reclaim waits after a pass while more pages are being written than may be dirty. Up to 4.8.
@@ -199,6 +202,7 @@ impl Default for ReclaimPolicy {
             inode_cache: InodeCache::DroppedWithInode,
             large_reads: true,
             large_requests: false,
+            xarray: true,
             throttle: ThrottleRule::Congestion,
             throttle_vm_writeout: false,
             force_deactivate: false,

@@ -110,6 +110,7 @@ impl UsedPages {
         if let Owner::File { file, index } = self.rmap.owner(idx) {
             let shadow = self.lru.workingset_eviction(idx, phys);
             self.reclaim_from_file(file, index, Some(shadow), phys);
+            self.free_tree_nodes(cpu, phys);
         }
         if phys.frames.word(idx).has(PageFlag::SwapCache) {
             self.evict_to_swap(idx, phys);

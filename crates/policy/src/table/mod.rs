@@ -157,7 +157,7 @@ mod tests {
             Policy;
             reclaim: ReclaimPolicy {
                 lru, new_anon, file_ratio, balance, should_continue, slab_target, slab_small_caches, slab_deferred,
-                slab_under_boost, inode_cache, large_reads, large_requests, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
+                slab_under_boost, inode_cache, large_reads, large_requests, xarray, throttle, throttle_vm_writeout, force_deactivate, kswapd_balances, unreclaimable,
                 drop_slab_doubles, stops_at_goal, lazy_free, node_reach, swap_in_alone, node_file, swap_clusters_by_order, swap_used_first, partial_first
             },
             slow_path: SlowPathPolicy {

@@ -98,6 +98,12 @@ pub(super) static SWITCHES: &[Switch] = &[
         off: "disks get requests of up to 1280 KiB, and 128 KiB are read ahead", "up to 6.16",
         on: "disks get requests of up to 4 MiB, and twice as much is read ahead of those that count as rotating", "6.17+"
     ),
+    flag!(
+        reclaim.xarray,
+        "Whom a new node of a file's tree wakes",
+        off: "nodes of the trees of files come with what their request may reclaim, and no daemon is woken for a large slab", "up to 4.19",
+        on: "nodes of the trees of files are asked for without reclaim at first, and kswapd is woken for slabs of order 2", "4.20+"
+    ),
     choice!(
         reclaim.throttle,
         "Event that stalled reclaimers wait for",

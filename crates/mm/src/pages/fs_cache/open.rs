@@ -140,6 +140,7 @@ impl UsedPages {
         let beside = self.free_name(number, cpu, phys) + self.free_companions(number, None, cpu, phys);
         self.cache.files.set_inode(file, None);
         self.cache.files.drop_file(file);
+        self.free_tree_nodes(cpu, phys);
         if listed {
             let node = self.slab.node_of_object(cache, number);
             self.fs.as_mut().expect("it is mounted").inode_lru.remove(node, number);

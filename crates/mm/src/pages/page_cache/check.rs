@@ -24,6 +24,7 @@ impl UsedPages {
         }
         self.cache.check_queue()?;
         self.cache.check_mounts()?;
+        self.check_tree_nodes()?;
         for (index, idx) in self.cache.orphans.iter() {
             let word = phys.frames.word(idx);
             self.cache.check_transfer(&phys.folio(index, idx), phys)?;

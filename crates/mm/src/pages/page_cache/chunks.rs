@@ -29,13 +29,15 @@ pub(super) struct Chunk {
     pub(super) shadows: u64,
     /// When reclaim took its last page: a number from the list of such chunks.
     pub(super) emptied: u64,
+    /// The object that stands for it in the kernel's memory, by number.
+    pub(super) node: Option<u32>,
     pub(super) slots: [Slot; CHUNK as usize],
 }
 
 impl Chunk {
     fn new(number: u64) -> Self {
         let slots = [Slot::default(); CHUNK as usize];
-        Self { number, present: 0, dirty: 0, shadows: 0, emptied: 0, slots }
+        Self { number, present: 0, dirty: 0, shadows: 0, emptied: 0, node: None, slots }
     }
 
     /// The first of the places `bits` that has a page.
@@ -94,16 +96,16 @@ impl Chunks {
         &mut self.list[self.recent]
     }
 
-    /// Forgets a chunk if nothing is left in it.
-    pub(super) fn drop_if_empty(&mut self, number: u64) {
+    /// Forgets a chunk if nothing is left in it; its node comes free.
+    pub(super) fn drop_if_empty(&mut self, number: u64, freed: &mut Vec<u32>) {
         if self.get(number).is_some_and(|chunk| chunk.present | chunk.shadows == 0) {
-            self.remove(number);
+            self.remove(number, freed);
         }
     }
 
-    pub(super) fn remove(&mut self, number: u64) {
+    pub(super) fn remove(&mut self, number: u64, freed: &mut Vec<u32>) {
         let at = self.positions.remove(&number).expect("the chunk is there");
-        self.list.swap_remove(at as usize);
+        freed.extend(self.list.swap_remove(at as usize).node);
         if let Some(moved) = self.list.get(at as usize) {
             self.positions.insert(moved.number, at);
         }

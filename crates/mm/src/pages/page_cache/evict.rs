@@ -27,7 +27,7 @@ impl UsedPages {
         if !self.cache.files.is_on_disk(id) {
             self.levels.shmem -= 1;
             self.cache.uncharge(id, 1);
-            return self.cache.file_mut(id).take(index, None);
+            return self.cache.files.take(id, index, None);
         }
         let folio = self.cache.folio_at(id, index, phys).expect("the page is in its file");
         let word = phys.frames.word(folio.head);
@@ -48,7 +48,7 @@ impl UsedPages {
             self.huge.take_page(folio.head);
         }
         for (index, idx) in folio.places() {
-            self.cache.file_mut(id).take(index, shadow);
+            self.cache.files.take(id, index, shadow);
             if idx != folio.head {
                 self.rmap.set(idx, Owner::Nobody);
             }
@@ -81,6 +81,7 @@ impl UsedPages {
             let found = self.cache.file(id).ok().and_then(|file| file.first_page(from, u64::MAX));
             let Some((index, idx)) = found else {
                 self.settle_file(id, phys);
+                self.free_tree_nodes(cpu, phys);
                 return (dropped, None);
             };
             let folio = phys.folio(index, idx);
@@ -99,6 +100,7 @@ impl UsedPages {
             }
         }
         self.settle_file(id, phys);
+        self.free_tree_nodes(cpu, phys);
         (dropped, Some(from))
     }
 
@@ -151,13 +153,14 @@ impl UsedPages {
         if !self.cache.files.is_on_disk(id) {
             self.forget_swapped(id, index, end, cpu, phys);
         }
-        if let Some(file) = self.cache.files.get_mut(id).filter(|_| end == u64::MAX) {
-            file.tree.drop_shadows(index);
+        if end == u64::MAX {
+            self.cache.files.drop_shadows(id, index);
         }
         if let Some(tags) = &mut self.tags {
             tags.discard_file(id, index, pages);
         }
         self.settle_file(id, phys);
+        self.free_tree_nodes(cpu, phys);
     }
 
     /// Unmaps part of a file wherever it is mapped.

@@ -13,6 +13,7 @@ use order9_units::{Nanos, Pages};
 use crate::fs_cache::FsError;
 use crate::ids::FileId;
 use crate::pages::page_cache::Shadow;
+use crate::pages::page_cache::nodes::TreeNodes;
 use crate::pages::page_cache::shadows::ShadowChunks;
 use crate::pages::page_cache::tree::PageTree;
 use crate::shmem::MountId;
@@ -124,9 +125,9 @@ impl File {
     }
 
     /// Takes out a page that is clean and unmapped, leaving a shadow or nothing.
-    pub(super) fn take(&mut self, index: u64, shadow: Option<Shadow>) -> Idx {
+    fn take(&mut self, index: u64, shadow: Option<Shadow>, freed: &mut Vec<u32>) -> Idx {
         self.nr_pages -= 1;
-        self.tree.take(index, shadow)
+        self.tree.take(index, shadow, freed)
     }
 
     /// The first page of `[from, end)`.
@@ -148,16 +149,6 @@ impl File {
     pub(crate) fn swapped_pages(&self) -> Pages {
         let next = |from| self.first_swapped(from, u64::MAX).map(|(index, _)| index + 1);
         Pages::new(core::iter::successors(next(0), |&from| next(from)).count() as u64)
-    }
-
-    /// Takes an unmapped page out of a tmpfs file, in whose place its slot of swap is named.
-    pub(crate) fn take_to_swap(&mut self, index: u64, slot: SlotId) -> Idx {
-        self.take(index, Some(Shadow(slot.0)))
-    }
-
-    /// Names no slot at a place of a tmpfs file any more.
-    pub(crate) fn forget_swapped(&mut self, index: u64) {
-        self.tree.forget_shadow(index);
     }
 
     /// Notes whether mappings hold the file on disk open; says whether that is new.
@@ -222,6 +213,8 @@ pub(crate) struct FileTable {
     /// Ends of the queue of dirty files, by position.
     pub(super) queue: Option<(u32, u32)>,
     pub(super) shadows: ShadowChunks,
+    /// Memory of the trees of all files.
+    pub(super) nodes: TreeNodes,
     /// Files with another handler than most.
     handlers: BTreeMap<FileId, MigrateHandler>,
 }
@@ -334,6 +327,40 @@ impl FileTable {
         self.position(id).map(|at| &mut self.files[at])
     }
 
+    /// A file of which something is in memory, beside the list of nodes that come free.
+    pub(super) fn with_freed(&mut self, id: FileId) -> Option<(&mut File, &mut Vec<u32>)> {
+        let at = self.position(id)?;
+        Some((&mut self.files[at], &mut self.nodes.freed))
+    }
+
+    /// Takes a page that is clean and unmapped out of a file, leaving a shadow or nothing.
+    ///
+    /// # Panics
+    /// If the file has no such page.
+    pub(crate) fn take(&mut self, id: FileId, index: u64, shadow: Option<Shadow>) -> Idx {
+        let (file, freed) = self.with_freed(id).expect("the page is in its file");
+        file.take(index, shadow, freed)
+    }
+
+    /// Takes an unmapped page out of a tmpfs file, in whose place its slot of swap is named.
+    pub(crate) fn take_to_swap(&mut self, id: FileId, index: u64, slot: SlotId) -> Idx {
+        self.take(id, index, Some(Shadow(slot.0)))
+    }
+
+    /// Names no slot at a place of a tmpfs file any more.
+    pub(crate) fn forget_swapped(&mut self, id: FileId, index: u64) {
+        if let Some((file, freed)) = self.with_freed(id) {
+            file.tree.forget_shadow(index, freed);
+        }
+    }
+
+    /// Forgets the shadows of a file from `index` on.
+    pub(super) fn drop_shadows(&mut self, id: FileId, index: u64) {
+        if let Some((file, freed)) = self.with_freed(id) {
+            file.tree.drop_shadows(index, freed);
+        }
+    }
+
     /// Position of what is in memory of a file that exists; makes a [`File`] where there is none.
     pub(super) fn ensure_at(&mut self, id: FileId) -> u32 {
         let entry = &mut self.entries[id.index()];
@@ -357,6 +384,7 @@ impl FileTable {
     pub(crate) fn drop_file(&mut self, id: FileId) {
         let Some(at) = self.position(id) else { return };
         let file = core::mem::take(&mut self.files[at]);
+        self.nodes.freed.extend(file.tree.nodes());
         assert!(file.nr_pages == 0 && !file.queue.queued, "{id:?} is forgotten while something of it is in memory");
         self.entries[id.index()].file = NONE;
         self.unused.push(at as u32);

@@ -19,6 +19,7 @@ mod file;
 mod flusher;
 pub(crate) mod folio;
 mod limits;
+mod nodes;
 mod queue;
 mod readahead;
 mod shadows;
@@ -295,6 +296,7 @@ impl UsedPages {
         if let Some(shadow) = shadow {
             self.workingset_refault(folio.head, shadow, phys);
         }
+        self.take_tree_node(id, folio.index, folio.pages, cpu, phys);
         Added::New(shadow)
     }
 

@@ -31,7 +31,8 @@ impl FileTable {
         let (id, chunk) = self.shadows.chunks.pop_front()?;
         let when = self.shadows.gone;
         self.shadows.gone += 1;
-        self.get_mut(id)?.tree.drop_emptied(chunk, when);
+        let (file, freed) = self.with_freed(id)?;
+        file.tree.drop_emptied(chunk, when, freed);
         Some(id)
     }
 }
@@ -51,7 +52,7 @@ mod tests {
         let id = table.create(Pages::new(1024), Home::Disk).expect("it is the first");
         let mut evict = |index: u64, frames| {
             let shadow = table.ensure(id).insert(index, Idx(1));
-            table.ensure(id).take(index, Some(Shadow(index as u32)));
+            table.take(id, index, Some(Shadow(index as u32)));
             let _ = table.limit_shadows(id, index, frames);
             shadow
         };

@@ -177,8 +177,8 @@ impl PageTree {
         slot.expect("the page is in its file").value = idx.0;
     }
 
-    /// Takes out a page that is clean and unmapped, leaving a shadow or nothing.
-    pub(super) fn take(&mut self, index: u64, shadow: Option<Shadow>) -> Idx {
+    /// Takes out a page that is clean and unmapped, leaving a shadow or nothing; nodes that are not needed any more come free.
+    pub(super) fn take(&mut self, index: u64, shadow: Option<Shadow>, freed: &mut Vec<u32>) -> Idx {
         let slot = self.slot(index).expect("the page is in its file");
         assert!(slot.mappings == 0, "page {index} is taken out of its file while mapped");
         let left = Slot { value: shadow.map_or(0, |shadow| shadow.0), mappings: 0 };
@@ -193,7 +193,7 @@ impl PageTree {
                 chunk.present &= !(1 << at);
                 chunk.shadows |= u64::from(shadow.is_some()) << at;
                 chunk.slots[at] = left;
-                many.chunks.drop_if_empty(number);
+                many.chunks.drop_if_empty(number, freed);
                 self.collapse();
             }
         }
@@ -210,12 +210,37 @@ impl PageTree {
     }
 
     /// Drops a chunk that has had shadows alone since `when`.
-    pub(super) fn drop_emptied(&mut self, number: u64, when: u64) {
+    pub(super) fn drop_emptied(&mut self, number: u64, when: u64, freed: &mut Vec<u32>) {
         let Self::Many(many) = self else { return };
         if many.chunks.get(number).is_some_and(|chunk| chunk.present == 0 && chunk.emptied == when) {
-            many.chunks.remove(number);
+            many.chunks.remove(number, freed);
         }
         self.collapse();
+    }
+
+    /// Whether the place at `index` lies in a chunk without node.
+    #[inline]
+    pub(super) fn lacks_node(&self, index: u64) -> bool {
+        match self {
+            Self::Many(many) => many.chunks.get(place(index).0).is_some_and(|chunk| chunk.node.is_none()),
+            _ => false,
+        }
+    }
+
+    /// Gives the chunk of `index`, which lacks one, its node.
+    pub(super) fn set_node(&mut self, index: u64, node: u32) {
+        let Self::Many(many) = self else { unreachable!("only chunks have nodes") };
+        let chunk = many.chunks.get_mut(place(index).0).expect("it lacks a node");
+        assert!(chunk.node.replace(node).is_none(), "the chunk of page {index} has a node already");
+    }
+
+    /// The nodes of all chunks.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
+        let chunks = match self {
+            Self::Many(many) => Some(many.chunks.range(..)),
+            _ => None,
+        };
+        chunks.into_iter().flatten().filter_map(|chunk| chunk.node)
     }
 
     /// Keeps no chunks where none holds anything.
@@ -228,14 +253,14 @@ impl PageTree {
     }
 
     /// Forgets the shadows from `index` on.
-    pub(super) fn drop_shadows(&mut self, index: u64) {
+    pub(super) fn drop_shadows(&mut self, index: u64, freed: &mut Vec<u32>) {
         match self {
             Self::One { index: only, state: One::Shadow, .. } if *only >= index => *self = Self::Empty,
             Self::Many(many) => {
                 let numbers: Vec<u64> = many.chunks.range(place(index).0..).map(|chunk| chunk.number).collect();
                 for number in numbers {
                     many.chunks.ensure(number).shadows &= !within(number, index, u64::MAX);
-                    many.chunks.drop_if_empty(number);
+                    many.chunks.drop_if_empty(number, freed);
                 }
                 self.collapse();
             }
@@ -267,14 +292,14 @@ impl PageTree {
     }
 
     /// Forgets what reclaim left at `index`.
-    pub(super) fn forget_shadow(&mut self, index: u64) {
+    pub(super) fn forget_shadow(&mut self, index: u64, freed: &mut Vec<u32>) {
         match self {
             Self::One { index: only, state: One::Shadow, .. } if *only == index => *self = Self::Empty,
             Self::Many(many) => {
                 let (number, at) = place(index);
                 let Some(chunk) = many.chunks.get_mut(number) else { return };
                 chunk.shadows &= !(1 << at);
-                many.chunks.drop_if_empty(number);
+                many.chunks.drop_if_empty(number, freed);
                 self.collapse();
             }
             _ => {}

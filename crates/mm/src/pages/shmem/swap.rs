@@ -34,7 +34,7 @@ impl UsedPages {
             return false;
         }
         let slot = self.swap.of(idx);
-        self.cache.file_mut(file).take_to_swap(index, slot);
+        self.cache.files.take_to_swap(file, index, slot);
         self.swap.slot(slot).entries += 1;
         self.levels.shmem -= 1;
         self.rmap.set(idx, Owner::SwapCache);
@@ -92,7 +92,7 @@ impl UsedPages {
     /// Frees the slots of the places `[index, end)` of a tmpfs file.
     pub(crate) fn forget_swapped(&mut self, id: FileId, index: u64, end: u64, cpu: usize, phys: &mut PhysMem) {
         while let Some((at, slot)) = self.cache.file(id).ok().and_then(|file| file.first_swapped(index, end)) {
-            self.cache.file_mut(id).forget_swapped(at);
+            self.cache.files.forget_swapped(id, at);
             self.cache.uncharge(id, 1);
             self.drop_swap_entry(slot, cpu, phys);
         }

@@ -53,12 +53,16 @@ impl NewSlab {
         !self.may_shrink
     }
 
-    /// The allocation to make. The preferred order is not worth any reclaim where a smaller one would do.
+    /// The allocation to make. The preferred order is not worth any reclaim where a smaller one would do; only who may not reclaim
+    /// wakes kswapd for it.
     #[must_use]
     pub fn request(&self) -> Request {
         let mut gfp = self.asked.gfp;
         if self.may_shrink {
-            gfp = (gfp | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC) - Gfp::RECLAIM - Gfp::NOFAIL;
+            gfp = (gfp | Gfp::NORETRY | Gfp::NOWARN) - Gfp::NOFAIL;
+            if gfp.has(Gfp::DIRECT_RECLAIM) {
+                gfp = (gfp | Gfp::NOMEMALLOC) - Gfp::RECLAIM;
+            }
         }
         if self.order > Order::ZERO {
             gfp = gfp | Gfp::COMP;

@@ -38,6 +38,7 @@ pub struct CacheSpec {
     pub reclaimable: bool,
 }
 
+const ORDER_2: Order = Order::new(2).expect("2 is an order");
 const ORDER_3: Order = Order::new(3).expect("3 is an order");
 
 impl CacheSpec {
@@ -50,6 +51,9 @@ impl CacheSpec {
     /// Directory entries of all filesystems.
     pub const DENTRY: Self =
         Self { name: "dentry", object_size: Bytes::new(192), order: Order::ZERO, reclaimable: true };
+    /// Nodes of the trees that keep the pages of files.
+    pub const RADIX_TREE_NODE: Self =
+        Self { name: "radix_tree_node", object_size: Bytes::new(584), order: ORDER_2, reclaimable: true };
     /// Inodes of ext4: about 1080 bytes, by configuration.
     pub const EXT4_INODE: Self =
         Self { name: "ext4_inode_cache", object_size: Bytes::new(1080), order: ORDER_3, reclaimable: true };
