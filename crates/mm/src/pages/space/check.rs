@@ -139,7 +139,7 @@ impl UsedPages {
             });
         };
         let (pfn, word, owner) = (phys.frames.pfn(idx), phys.frames.word(idx), self.rmap.owner(idx));
-        let subpage = self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)).is_some();
+        let subpage = self.rmap.folio_head(idx, phys).is_some();
         let live = subpage || word.is_allocated() && word.has(Flag::Owned) && word.order() == Order::ZERO;
         require(live, "a mapped frame is allocated and owned", || format!("{at:?} maps {pfn:?}: {:?}", word.state()))?;
         match owner {
@@ -224,8 +224,7 @@ impl UsedPages {
             let (idx, word) = (Idx(at), phys.frames.word(Idx(at)));
             let owner = self.rmap.owner(idx);
             let pfn = phys.frames.pfn(idx);
-            let subpage = word.is_tail()
-                && self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)).is_some();
+            let subpage = word.is_tail() && self.rmap.folio_head(idx, phys).is_some();
             require(
                 subpage || word.has(Flag::Owned) == (owner != Owner::Nobody),
                 "an owned frame has an owner",

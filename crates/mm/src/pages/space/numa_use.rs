@@ -65,7 +65,7 @@ impl UsedPages {
 impl NumaUse {
     fn add(&mut self, phys: &PhysMem, pages: &UsedPages, pte: Pte, idx: Idx, mapcount: u32) {
         // Of a huge page the first frame carries what is known.
-        let head = pages.rmap.huge_head(idx, phys).or_else(|| pages.rmap.file_folio_head(idx, phys)).unwrap_or(idx);
+        let head = pages.rmap.folio_head(idx, phys).unwrap_or(idx);
         let word = phys.frames.word(head);
         let active = matches!(word.lru_list(), LruList::ActiveAnon | LruList::ActiveFile | LruList::Unevictable);
         self.pages += 1;

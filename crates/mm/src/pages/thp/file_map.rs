@@ -27,6 +27,11 @@ impl Rmap {
         matches!(self.owner(head), Owner::File { .. }).then_some(head)
     }
 
+    /// The first frame of the huge page or large folio that `idx` is part of, whoever owns it.
+    pub(crate) fn folio_head(&self, idx: Idx, phys: &PhysMem) -> Option<Idx> {
+        self.huge_head(idx, phys).or_else(|| self.file_folio_head(idx, phys))
+    }
+
     /// Whether a huge mapping shows a page of a file.
     pub(crate) fn is_of_file(&self, huge: Huge, phys: &PhysMem) -> bool {
         huge.head().is_some_and(|head| self.file_folio_head(head, phys).is_some())

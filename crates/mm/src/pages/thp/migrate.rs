@@ -147,11 +147,7 @@ impl UsedPages {
 
     /// `FOLL_SPLIT`: makes base pages of the huge page that `pfn` is part of, if it is.
     pub(crate) fn follow_split(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
-        match phys
-            .frames
-            .idx(pfn)
-            .and_then(|idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)))
-        {
+        match phys.frames.idx(pfn).and_then(|idx| self.rmap.folio_head(idx, phys)) {
             Some(head) => self.split_head(head, cpu, phys),
             None => Ok(()),
         }

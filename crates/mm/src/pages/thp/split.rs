@@ -83,8 +83,7 @@ impl UsedPages {
     /// # Errors
     /// `EBUSY` where it is pinned, isolated or being written, `EINVAL` where no such huge page starts; nothing has changed then.
     pub fn split_huge_page(&mut self, pfn: Pfn, cpu: usize, phys: &mut PhysMem) -> Result<(), Errno> {
-        let starts =
-            |&idx: &Idx| self.rmap.huge_head(idx, phys).or_else(|| self.rmap.file_folio_head(idx, phys)) == Some(idx);
+        let starts = |&idx: &Idx| self.rmap.folio_head(idx, phys) == Some(idx);
         let head = phys.frames.idx(pfn).filter(starts).ok_or(Errno::Einval)?;
         self.split_head(head, cpu, phys)
     }
