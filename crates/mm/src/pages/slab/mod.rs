@@ -38,9 +38,6 @@ pub struct CacheSpec {
     pub reclaimable: bool,
 }
 
-const ORDER_2: Order = Order::new(2).expect("2 is an order");
-const ORDER_3: Order = Order::new(3).expect("3 is an order");
-
 impl CacheSpec {
     /// A cache whose slabs have this order, which is at most 3, as SLUB's have by default.
     pub(crate) const fn new(name: &'static str, object_size: u64, order: u8, reclaimable: bool) -> Self {
@@ -49,17 +46,13 @@ impl CacheSpec {
     }
 
     /// Directory entries of all filesystems.
-    pub const DENTRY: Self =
-        Self { name: "dentry", object_size: Bytes::new(192), order: Order::ZERO, reclaimable: true };
+    pub const DENTRY: Self = Self::new("dentry", 192, 0, true);
     /// Nodes of the trees that keep the pages of files.
-    pub const RADIX_TREE_NODE: Self =
-        Self { name: "radix_tree_node", object_size: Bytes::new(584), order: ORDER_2, reclaimable: true };
+    pub const RADIX_TREE_NODE: Self = Self::new("radix_tree_node", 584, 2, true);
     /// Inodes of ext4: about 1080 bytes, by configuration.
-    pub const EXT4_INODE: Self =
-        Self { name: "ext4_inode_cache", object_size: Bytes::new(1080), order: ORDER_3, reclaimable: true };
+    pub const EXT4_INODE: Self = Self::new("ext4_inode_cache", 1080, 3, true);
     /// Inodes of XFS: about 1 KiB, by configuration.
-    pub const XFS_INODE: Self =
-        Self { name: "xfs_inode", object_size: Bytes::new(1024), order: ORDER_3, reclaimable: true };
+    pub const XFS_INODE: Self = Self::new("xfs_inode", 1024, 3, true);
 }
 
 /// A cache; the number is never given to another one.
