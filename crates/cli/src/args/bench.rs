@@ -105,7 +105,7 @@ pub(crate) enum DiskFormat {
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
     /// Run on this kernel in a virtual machine, instead of this host's: a bzImage by a path with a /, or one that `order9 kernels fetch`
-    /// has brought, linux-6.12 for instance. `order9 bench` takes several; each is a column.
+    /// has brought, linux-6.12 for instance. May be given more than once, but for calibration; each is a column.
     #[arg(long = "kernel", value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
     /// CPUs, nodes, memory, disk and swap of the virtual machine: a built-in machine, or a file. [default: that of the scenario, else 2 CPUs
