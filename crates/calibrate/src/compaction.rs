@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 
 use crate::clock::cpu_per;
 use crate::direct::Direct;
-use crate::sys::{PAGE, PageSize, Region};
+use crate::sys::{Mapping, PAGE, PageSize, Region, between_kept};
 
 /// Pages that are filled, at most: 1 GiB.
 const PAGES_MAX: u64 = 256 * 1024;
@@ -23,13 +26,21 @@ const CLUSTER: f64 = 32.0;
 /// https://lore.kernel.org/all/20230213123444.155149-9-ying.huang@intel.com.
 const BATCHED: (u32, u32) = (6, 3);
 
-/// Fills in what a moved page costs, its target's place on the free lists included and the search for both left out, where one page of
-/// four is in use. Where too little moved it is not a number.
+/// One page of so many is in use while compaction is measured.
+const STRIDE: usize = 4;
+
+/// Fills in what a moved page costs, its target's place on the free lists included and the search for both left out: of anonymous memory,
+/// of a file in memory that is mapped, and of one that is not. Where too little moved it is not a number.
 pub(crate) fn measure(direct: &mut Direct) -> io::Result<()> {
-    direct.compact_quarter =
-        (0..RUNS).try_fold(f64::NAN, |quickest, _| Ok::<_, io::Error>(compact(4)?.min(quickest)))?;
+    direct.compact_quarter = quickest(scattered)?;
+    direct.compact_file = quickest(|| Ok(scattered_file()?.0))?;
+    direct.compact_mapped_file = quickest(scattered_file)?;
     direct.moves_per_flush = moves_per_flush(&fs::read_to_string("/proc/sys/kernel/osrelease")?);
     Ok(())
+}
+
+fn quickest<M>(memory: impl Fn() -> io::Result<M>) -> io::Result<f64> {
+    (0..RUNS).try_fold(f64::NAN, |quickest, _| Ok(compact(&memory)?.min(quickest)))
 }
 
 /// Pages that compaction moves before it flushes their translations, under the kernel of this `release`.
@@ -39,18 +50,18 @@ fn moves_per_flush(release: &str) -> f64 {
     if release < BATCHED { 1.0 } else { CLUSTER }
 }
 
-/// Time of compaction for each page that it moves, where one page in `stride` is in use, above a second pass over the same memory, which
-/// finds little to move. Pages of attempts in which too few moved stay where they are, so that the next ones lie elsewhere.
-fn compact(stride: usize) -> io::Result<f64> {
+/// Time of compaction for each page of `memory` that it moves, above a second pass over the same memory, which finds little to move.
+/// Pages of attempts in which too few moved stay where they are, so that the next ones lie elsewhere.
+fn compact<M>(memory: impl Fn() -> io::Result<M>) -> io::Result<f64> {
     let mut held = Vec::new();
     while held.len() < ATTEMPTS {
-        let region = scattered(stride)?;
+        let pages = memory()?;
         let [first, second] = [pass()?, pass()?];
         let moved = first.moved - second.moved;
         if moved >= MOVED_MIN {
             return Ok((first.time - second.time) / moved);
         }
-        held.push(region);
+        held.push(pages);
     }
     Ok(f64::NAN)
 }
@@ -75,13 +86,31 @@ pub(crate) fn compact_all() -> io::Result<()> {
     fs::write("/proc/sys/vm/compact_memory", "1")
 }
 
-/// Memory of which one page in `stride` is in use.
-fn scattered(stride: usize) -> io::Result<Region> {
-    let pages = (available()? / 2 / PAGE as u64).min(PAGES_MAX) as usize;
-    let mut region = Region::anonymous(pages, PageSize::Base)?;
+/// Memory of which one page in [`STRIDE`] is in use.
+fn scattered() -> io::Result<Region> {
+    let mut region = Region::anonymous(filled()?, PageSize::Base)?;
     region.populate()?;
-    region.keep_one_in(stride)?;
+    region.keep_one_in(STRIDE)?;
     Ok(region)
+}
+
+/// A file in memory of whose pages one in [`STRIDE`] is left, and its mapping.
+fn scattered_file() -> io::Result<(OwnedFd, Mapping)> {
+    let pages = filled()?;
+    let file = memfd_create("order9-bench", MemfdFlags::CLOEXEC)?;
+    ftruncate(&file, (pages * PAGE) as u64)?;
+    let mut mapping = Mapping::of_file(file.as_fd(), pages)?;
+    mapping.populate()?;
+    let punched = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    for gap in between_kept(pages, STRIDE).filter(|gap| !gap.is_empty()) {
+        fallocate(&file, punched, (gap.start * PAGE) as u64, (gap.len() * PAGE) as u64)?;
+    }
+    Ok((file, mapping))
+}
+
+/// Pages that are filled.
+fn filled() -> io::Result<usize> {
+    Ok((available()? / 2 / PAGE as u64).min(PAGES_MAX) as usize)
 }
 
 /// Memory that is available, in bytes.

@@ -119,6 +119,10 @@ direct! {
     load_sequential,
     /// compaction where one page of four is in use, per page that it moves, less a second pass
     compact_quarter,
+    /// compaction of a file in memory that nobody maps, one page of four, per page that it moves, less a second pass
+    compact_file,
+    /// compaction of such a file that one process maps, likewise
+    compact_mapped_file,
     /// compaction of a pageblock none of whose frames can move, per frame
     compact_in_vain,
     /// pages that it moves before it flushes their translations, by the kernel's release (a number)

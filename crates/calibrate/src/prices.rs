@@ -59,11 +59,23 @@ fn list_op(d: &Direct) -> f64 {
     (both - 2.0 * zone_lock(d) / PER_SECTION - 2.0 * d.load_l2) / 4.0
 }
 
+/// A move finds the mappings of its page twice: to unmap it, and to map it again.
 fn rmap_walk(d: &Direct) -> f64 {
-    let flush = tlb_flush(d) / d.moves_per_flush;
-    let parts =
-        2.0 * list_op(d) + (d.unmap - pcp_hit(d)) + flush + d.memcpy + pte_set(d) + 2.0 * list_op(d) + d.load_l2;
-    (d.compact_quarter - parts) / 2.0
+    (d.compact_mapped_file - d.compact_file - remapping(d)) / 2.0
+}
+
+/// Price of a move's entries and flushes, where its page has one mapping.
+fn remapping(d: &Direct) -> f64 {
+    d.unmap - pcp_hit(d) + tlb_flush(d) / d.moves_per_flush + pte_set(d)
+}
+
+/// Price of a moved page's copy, of its LRU list, and of both frames.
+fn moved_content(d: &Direct) -> f64 {
+    2.0 * list_op(d) + d.memcpy + 2.0 * list_op(d) + d.load_l2
+}
+
+fn move_page(d: &Direct) -> f64 {
+    d.compact_quarter - moved_content(d) - remapping(d) - 2.0 * rmap_walk(d)
 }
 
 fn clear_page(d: &Direct) -> f64 {
@@ -343,12 +355,24 @@ pub(crate) const PRICES: &[Price] = &[
     Price {
         key: "rmap_walk",
         ns: rmap_walk,
-        method: "Half of a page that compaction moves, without the search for it, less isolate_page, pte_clear, tlb_flush (from \
-                 6.3 on one for 32 pages), copy_page, pte_set, 2 list_op and split: a move finds the mappings of its page twice",
+        method: "Half of what compaction takes longer for a page of a file in memory that one process maps than for one of a file that \
+                 nobody maps, less pte_clear, tlb_flush (from 6.3 on one for 32 pages) and pte_set: a move finds the mappings of its \
+                 page twice",
         cross: Some(Cross {
             what: "three list_op: anon_vma or address_space, the mapping it names, and the page table entry of one mapping",
             ns: |d| 3.0 * list_op(d),
             comment: "lines of memory alone, without what is asked of each",
+        }),
+    },
+    Price {
+        key: "move_page",
+        ns: move_page,
+        method: "Anonymous page that compaction moves, without the search for it, less 2 rmap_walk, isolate_page, pte_clear, tlb_flush \
+                 (from 6.3 on one for 32 pages), copy_page, pte_set, 2 list_op and split",
+        cross: Some(Cross {
+            what: "such a page of a file in memory that nobody maps, less isolate_page, copy_page, 2 list_op and split",
+            ns: |d| d.compact_file - moved_content(d),
+            comment: "the page also changes its place in its file",
         }),
     },
     Price {

@@ -7,6 +7,7 @@
 
 use std::ffi::c_void;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -82,6 +83,20 @@ impl Drop for Mapping {
     }
 }
 
+/// Ranges of `pages` pages between those that stay, one of each `stride`. Which one stays differs: of pages at regular distances, the
+/// search for free pages, which looks at one frame in 32, may see nothing but pages that stay.
+pub(crate) fn between_kept(pages: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
+    // Multiples of the golden ratio spread evenly, and repeat nowhere.
+    let place = move |group: u64| (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % stride;
+    let kept = (0..pages / stride).map(move |group| group * stride + place(group as u64));
+    let mut from = 0;
+    kept.chain([pages]).map(move |at| {
+        let gap = from..at;
+        from = at + 1;
+        gap
+    })
+}
+
 /// Private anonymous memory of whole pages, aligned to 2 MiB.
 ///
 /// Invariant: the `len` bytes from `base` lie in `mapping`, are known to no other code of this process, and may be read and
@@ -136,19 +151,10 @@ impl Region {
         self.punch(4 * PAGE, 2 * PAGE)
     }
 
-    /// Gives back all pages but one of each `stride`, one call between two that stay. Which one stays differs: of pages at regular
-    /// distances, the search for free pages, which looks at one frame in 32, may see nothing but pages that stay.
+    /// Gives back all pages but one of each `stride`, one call between two that stay.
     pub(crate) fn keep_one_in(&mut self, stride: usize) -> io::Result<()> {
-        // Multiples of the golden ratio spread evenly, and repeat nowhere.
-        let place = |group: u64| (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % stride;
-        let groups = self.len / PAGE / stride;
-        let kept = (0..groups).map(|group| (group * stride + place(group as u64)) * PAGE);
-        let mut from = 0;
-        for at in kept.chain([self.len]) {
-            self.give_back(from, at - from)?;
-            from = at + PAGE;
-        }
-        Ok(())
+        let pages = self.len / PAGE;
+        between_kept(pages, stride).try_for_each(|gap| self.give_back(gap.start * PAGE, gap.len() * PAGE))
     }
 
     /// Gives back the first `bytes` of each slot, one call each.

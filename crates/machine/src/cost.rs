@@ -143,6 +143,8 @@ prices! {
     isolate_page,
     /// Finding the mappings of one page and asking whether it was accessed by them.
     rmap_walk,
+    /// Moving one page or folio to another frame: locks, references, flags, charges. Beside its mappings, copy, LRU list and frame.
+    move_page,
     /// Flushing cached translations on the CPU itself.
     tlb_flush,
     /// Making one other CPU flush its translations, and waiting for it.
@@ -289,7 +291,7 @@ impl Prices {
         let Work {
             faults, vma_lookups, pages_cleared, huge_parts_cleared, ptes_set,
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
+            slab_objects, rmap_walks, folios_moved, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
             huge_parts_unmapped, pmds_split,
         } = *done.rest;
@@ -301,7 +303,7 @@ impl Prices {
             + self.clear_huge_part.times(huge_parts_cleared)
             + self.pte_set.times(ptes_set);
         let others = scanned_unlocked | blocks_passed | pages_copied | pages_compared | prot_numa | ptes_cleared
-            | page_tables_allocated | slab_objects | rmap_walks | slab_objects_scanned | hypervisor_faults | tlb_flushes
+            | page_tables_allocated | slab_objects | rmap_walks | folios_moved | slab_objects_scanned | hypervisor_faults | tlb_flushes
             | pages_uncached | parts_uncached
             | ranges_collapsed | pages_collapsed | parts_collapsed
             | huge_parts_split | huge_parts_remapped | huge_parts_freed | huge_parts_unmapped | pmds_split | done.lru.batched;
@@ -315,7 +317,7 @@ impl Prices {
     fn with_others(&self, of_faults: Picos, done: &WorkDone<'_>) -> Picos {
         let Work {
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
+            slab_objects, rmap_walks, folios_moved, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
             huge_parts_unmapped, pmds_split, ..
         } = *done.rest;
@@ -329,6 +331,7 @@ impl Prices {
             + self.pte_clear.times(ptes_cleared)
             + self.page_table.times(page_tables_allocated)
             + self.rmap_walk.times(rmap_walks)
+            + self.move_page.times(folios_moved)
             + self.tlb_flush.times(tlb_flushes)
             + self.slab_object.times(slab_objects)
             + self.slab_scan.times(slab_objects_scanned)

@@ -13,7 +13,9 @@ pub(crate) fn huge_prices(prices: &Prices, disk: Option<&DiskSpec>) -> HugePrice
     let sum = |parts: &[Picos]| parts.iter().copied().sum::<Picos>();
     let fault = sum(&[prices.fault, prices.vma_lookup, prices.zone_check, prices.pte_set]);
     let unmap = sum(&[prices.lru_scan, prices.isolate_page, prices.rmap_walk, prices.pte_clear]);
-    let moved = sum(&[unmap, prices.tlb_flush, prices.copy_page, prices.pte_set, prices.list_op]);
+    // A move finds the mappings of its page twice.
+    let again = sum(&[prices.rmap_walk, prices.pte_set]);
+    let moved = sum(&[unmap, again, prices.move_page, prices.tlb_flush, prices.copy_page, prices.list_op]);
     let on_disk = disk.map_or(Picos::ZERO, |disk| transfer(disk.write) + transfer(disk.read));
     let reclaimed = sum(&[unmap, prices.writeback_page, on_disk, prices.read_page, fault]);
     let levels = by_level(prices);

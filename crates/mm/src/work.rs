@@ -43,6 +43,8 @@ order9_frames::counts! {
         slab_objects,
         /// Pages whose mappings were looked up and asked for accesses.
         rmap_walks,
+        /// Pages and folios that moved to other frames, beside their mappings and copies.
+        folios_moved,
         /// Unused kernel objects that a shrinker looked at.
         slab_objects_scanned,
         /// Pages and folios that left their files on disks.

@@ -23,6 +23,7 @@ impl UsedPages {
         phys: &mut PhysMem,
     ) {
         self.copy_page(source, target, phys);
+        phys.work.folios_moved += 1;
         for &at in mappings {
             let table = self.spaces.living(at.space).table.table_mut(at.vpn).expect("the page is mapped there");
             table.set(at.vpn, table.get(at.vpn).migrated(target));

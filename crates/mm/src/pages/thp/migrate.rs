@@ -43,6 +43,7 @@ impl UsedPages {
         let target = phys.fresh_block(target, word.order());
         let parts = phys.parts(source).zip(phys.parts(target));
         parts.for_each(|(from, to)| self.copy_page(from, to, phys));
+        phys.work.folios_moved += 1;
         match owner {
             Owner::File { file, index } => self.remap_folio(file, &phys.folio(index, source), target, phys),
             _ => self.remap_huge(source, target, phys),

@@ -31,7 +31,7 @@ fn pages_of_a_program_move_with_state_and_entries() {
     let after = world.pages(program, 3);
     let mut mm = world.mm.borrow_mut();
     let (work, isolated) = mm.settle_work(|done| (*done.rest, done.lru.isolated));
-    assert_eq!((work.pages_copied, work.rmap_walks, isolated), (3, 6, 3));
+    assert_eq!((work.pages_copied, work.folios_moved, work.rmap_walks, isolated), (3, 3, 6, 3));
     assert_eq!((work.ptes_cleared, work.ptes_set, work.tlb_flushes), (3, 3, 3));
     for (&old, &new) in before.iter().zip(&after) {
         assert!(
@@ -107,6 +107,7 @@ fn pages_of_files_move_clean_and_dirty() {
     assert_eq!(world.gather(&before, MigrateMode::Async), moved(2));
     let mut mm = world.mm.borrow_mut();
     assert_eq!((mm.phys.work.tlb_flushes, mm.phys.work.rmap_walks), (0, 0), "nobody maps them");
+    assert_eq!(mm.phys.work.folios_moved, 2, "a move has work beside mappings");
     assert_ne!(mm.file_page(file, 65), Some(before[1]));
     assert_eq!(mm.write_pending(None).dirty, 1);
     flush(&mut mm, 2);

@@ -71,6 +71,7 @@ fn a_pinned_page_fails_in_every_pass_and_goes_back() {
         let (counters, work) = (mm.counters().clone(), mm.take_work());
         assert_eq!((counters.migrate_failures.pinned, counters.pgmigrate_fail), (10, 1));
         assert_eq!((work.rmap_walks, work.tlb_flushes, work.pages_copied), (20, 10, 0), "every pass unmaps it");
+        assert_eq!(work.folios_moved, 0);
         assert_eq!(mm.phys.lru_of(pfn), Some(LruList::ActiveAnon));
         mm.unpin(pfn).expect("it is pinned");
     }
