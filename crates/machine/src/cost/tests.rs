@@ -74,7 +74,7 @@ fn work_on_lru_lists_is_done_under_the_lru_lock() {
 fn other_work_is_done_without_either() {
     let p = prices();
     let half = Picos::new(p.copy_page.get() / 2);
-    let kinds: [Kind; 28] = [
+    let kinds: [Kind; 29] = [
         (|(frames, ..)| frames.zones_checked = 3, p.zone_check),
         (|(_, work, _)| work.scanned_unlocked = 3, p.frame_scan),
         (|(_, work, _)| work.blocks_passed = 3, p.block_pass),
