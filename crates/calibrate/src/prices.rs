@@ -74,7 +74,7 @@ fn moved_content(d: &Direct) -> f64 {
     2.0 * list_op(d) + d.memcpy + 2.0 * list_op(d) + d.load_l2
 }
 
-fn move_page(d: &Direct) -> f64 {
+fn migrate_folio(d: &Direct) -> f64 {
     d.compact_quarter - moved_content(d) - remapping(d) - 2.0 * rmap_walk(d)
 }
 
@@ -365,8 +365,8 @@ pub(crate) const PRICES: &[Price] = &[
         }),
     },
     Price {
-        key: "move_page",
-        ns: move_page,
+        key: "migrate_folio",
+        ns: migrate_folio,
         method: "Anonymous page that compaction moves, without the search for it, less 2 rmap_walk, isolate_page, pte_clear, tlb_flush \
                  (from 6.3 on one for 32 pages), copy_page, pte_set, 2 list_op and split",
         cross: Some(Cross {

@@ -144,7 +144,7 @@ prices! {
     /// Finding the mappings of one page and asking whether it was accessed by them.
     rmap_walk,
     /// Moving one page or folio to another frame: locks, references, flags, charges. Beside its mappings, copy, LRU list and frame.
-    move_page,
+    migrate_folio,
     /// Flushing cached translations on the CPU itself.
     tlb_flush,
     /// Making one other CPU flush its translations, and waiting for it.
@@ -331,7 +331,7 @@ impl Prices {
             + self.pte_clear.times(ptes_cleared)
             + self.page_table.times(page_tables_allocated)
             + self.rmap_walk.times(rmap_walks)
-            + self.move_page.times(folios_moved)
+            + self.migrate_folio.times(folios_moved)
             + self.tlb_flush.times(tlb_flushes)
             + self.slab_object.times(slab_objects)
             + self.slab_scan.times(slab_objects_scanned)

@@ -15,7 +15,7 @@ pub(crate) fn huge_prices(prices: &Prices, disk: Option<&DiskSpec>) -> HugePrice
     let unmap = sum(&[prices.lru_scan, prices.isolate_page, prices.rmap_walk, prices.pte_clear]);
     // A move finds the mappings of its page twice.
     let again = sum(&[prices.rmap_walk, prices.pte_set]);
-    let moved = sum(&[unmap, again, prices.move_page, prices.tlb_flush, prices.copy_page, prices.list_op]);
+    let moved = sum(&[unmap, again, prices.migrate_folio, prices.tlb_flush, prices.copy_page, prices.list_op]);
     let on_disk = disk.map_or(Picos::ZERO, |disk| transfer(disk.write) + transfer(disk.read));
     let reclaimed = sum(&[unmap, prices.writeback_page, on_disk, prices.read_page, fault]);
     let levels = by_level(prices);
@@ -66,6 +66,6 @@ mod tests {
         let mut prices = Prices::default();
         PRICES.iter().for_each(|price| *(price.field)(&mut prices) = Picos::new(1000));
         let HugePrices { move_page, base_fault, huge_fault, reclaim_page, .. } = huge_prices(&prices, None);
-        assert_eq!((move_page, base_fault, huge_fault, reclaim_page), (8000, 6000, 517_000, 10_000));
+        assert_eq!((move_page, base_fault, huge_fault, reclaim_page), (10_000, 6000, 517_000, 10_000));
     }
 }

@@ -89,7 +89,7 @@ fn other_work_is_done_without_either() {
         (|(_, work, _)| work.ptes_cleared = 3, p.pte_clear),
         (|(_, work, _)| work.page_tables_allocated = 3, p.page_table),
         (|(_, work, _)| work.rmap_walks = 3, p.rmap_walk),
-        (|(_, work, _)| work.folios_moved = 3, p.move_page),
+        (|(_, work, _)| work.folios_moved = 3, p.migrate_folio),
         (|(_, work, _)| work.tlb_flushes = 3, p.tlb_flush),
         (|(_, work, _)| work.slab_objects = 3, p.slab_object),
         (|(_, work, _)| work.slab_objects_scanned = 3, p.slab_scan),
