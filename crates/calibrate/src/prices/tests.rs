@@ -51,3 +51,20 @@ fn a_collapse_is_its_range_its_pages_and_what_they_have_prices_for() {
     let found = ["collapse_range", "collapse_page", "collapse_part"].map(|key| price(&direct, key).round());
     assert_eq!(found, [7_000.0, 1_000.0, 2_000.0]);
 }
+
+#[test]
+fn a_move_is_two_walks_its_entries_and_the_rest() {
+    let [walk, rest, content, entries] = [200.0, 900.0, 400.0, 250.0];
+    let direct = Direct {
+        memcpy: content,
+        unmap: 150.0,
+        fork_page: entries - 150.0,
+        moves_per_flush: 1.0,
+        compact_file: content + rest + 50.0,
+        compact_mapped_file: content + rest + 50.0 + entries + 2.0 * walk,
+        compact_quarter: content + rest + entries + 2.0 * walk,
+        ..Direct::default()
+    };
+    let found = ["rmap_walk", "migrate_folio"].map(|key| price(&direct, key).round());
+    assert_eq!(found, [walk, rest]);
+}
