@@ -5,11 +5,12 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::fs::{FallocateFlags, fallocate, ftruncate};
 
 use crate::clock::cpu_per;
 use crate::direct::Direct;
 use crate::sys::{Mapping, PAGE, PageSize, Region, between_kept};
+use crate::zone::memory_file;
 
 /// Pages that are filled, at most: 1 GiB.
 const PAGES_MAX: u64 = 256 * 1024;
@@ -26,7 +27,7 @@ const CLUSTER: f64 = 32.0;
 /// https://lore.kernel.org/all/20230213123444.155149-9-ying.huang@intel.com.
 const BATCHED: (u32, u32) = (6, 3);
 
-/// One page of so many is in use while compaction is measured.
+/// Number of pages of which one is in use while compaction is measured.
 const STRIDE: usize = 4;
 
 /// Fills in what a moved page costs, its target's place on the free lists included and the search for both left out: of anonymous memory,
@@ -97,7 +98,7 @@ fn scattered() -> io::Result<Region> {
 /// A file in memory of whose pages one in [`STRIDE`] is left, and its mapping.
 fn scattered_file() -> io::Result<(OwnedFd, Mapping)> {
     let pages = filled()?;
-    let file = memfd_create("order9-bench", MemfdFlags::CLOEXEC)?;
+    let file = memory_file()?;
     ftruncate(&file, (pages * PAGE) as u64)?;
     let mut mapping = Mapping::of_file(file.as_fd(), pages)?;
     mapping.populate()?;

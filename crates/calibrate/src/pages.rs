@@ -4,12 +4,13 @@ use std::hint::black_box;
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::getppid;
 
 use crate::clock::{cpu_of, cpu_per, tick, wall_per};
 use crate::direct::Direct;
 use crate::sys::{Child, Mapping, PAGE, PageSize, Region, SLOT};
+use crate::zone::memory_file;
 
 /// Pages per measurement: 256 MiB, several times what caches hold.
 pub(crate) const PAGES: usize = 64 * 1024;
@@ -117,7 +118,7 @@ fn discards(direct: &mut Direct) -> io::Result<()> {
 
 /// File pages that fallocate left uncleared are cleared when they are first mapped, and only then.
 fn clearing(direct: &mut Direct) -> io::Result<()> {
-    let file = memfd_create("order9-bench", MemfdFlags::CLOEXEC)?;
+    let file = memory_file()?;
     fallocate(&file, FallocateFlags::empty(), 0, (PAGES * PAGE) as u64)?;
     for per_page in [&mut direct.map_uncleared, &mut direct.map_cleared] {
         let mut mapping = Mapping::of_file(file.as_fd(), PAGES)?;

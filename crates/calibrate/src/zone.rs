@@ -119,7 +119,8 @@ fn read_nothing(file: impl AsFd) -> io::Result<()> {
     Ok(rustix::io::read(file, &mut [0_u8; 0]).map(drop)?)
 }
 
-fn memory_file() -> io::Result<OwnedFd> {
+/// File in memory, without pages.
+pub(crate) fn memory_file() -> io::Result<OwnedFd> {
     Ok(memfd_create("order9-bench", MemfdFlags::CLOEXEC)?)
 }
 

@@ -291,7 +291,8 @@ impl Prices {
         let Work {
             faults, vma_lookups, pages_cleared, huge_parts_cleared, ptes_set,
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, folios_moved, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
+            slab_objects, rmap_walks, folios_moved, slab_objects_scanned, hypervisor_faults, tlb_flushes,
+            pages_uncached, parts_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
             huge_parts_unmapped, pmds_split,
         } = *done.rest;
@@ -303,7 +304,8 @@ impl Prices {
             + self.clear_huge_part.times(huge_parts_cleared)
             + self.pte_set.times(ptes_set);
         let others = scanned_unlocked | blocks_passed | pages_copied | pages_compared | prot_numa | ptes_cleared
-            | page_tables_allocated | slab_objects | rmap_walks | folios_moved | slab_objects_scanned | hypervisor_faults | tlb_flushes
+            | page_tables_allocated | slab_objects | rmap_walks | folios_moved | slab_objects_scanned
+            | hypervisor_faults | tlb_flushes
             | pages_uncached | parts_uncached
             | ranges_collapsed | pages_collapsed | parts_collapsed
             | huge_parts_split | huge_parts_remapped | huge_parts_freed | huge_parts_unmapped | pmds_split | done.lru.batched;
@@ -317,7 +319,8 @@ impl Prices {
     fn with_others(&self, of_faults: Picos, done: &WorkDone<'_>) -> Picos {
         let Work {
             scanned_unlocked, blocks_passed, pages_copied, pages_compared, prot_numa, ptes_cleared, page_tables_allocated,
-            slab_objects, rmap_walks, folios_moved, slab_objects_scanned, hypervisor_faults, tlb_flushes, pages_uncached, parts_uncached,
+            slab_objects, rmap_walks, folios_moved, slab_objects_scanned, hypervisor_faults, tlb_flushes,
+            pages_uncached, parts_uncached,
             ranges_collapsed, pages_collapsed, parts_collapsed, huge_parts_split, huge_parts_remapped, huge_parts_freed,
             huge_parts_unmapped, pmds_split, ..
         } = *done.rest;
